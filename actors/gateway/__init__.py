@@ -1,0 +1,1 @@
+"""The port that people and programs reach terminals through."""

@@ -1,0 +1,1 @@
+"""The tools that a model calls, one module a tool."""

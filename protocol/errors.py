@@ -1,0 +1,144 @@
+"""Every error greenroom raises on purpose, in one tree.
+
+::
+
+    GreenroomError(code, message, context)
+    ├── Deadlock                 mixin: a wait that would close a circle; `path` names it
+    ├── ToolError                TOOL DEPTH DEADLOCK EXPIRE ANSWER DATABASE RELATION
+    │   └── ToolDeadlock         (also a Deadlock)
+    ├── FormError                SCHEMA FIELD CONTROL SETTLED ABANDONED
+    ├── TerminalError            TARGET DEADLOCK LIMIT EXPIRE DESTROYED CANCEL DRIVER
+    │   └── TerminalDeadlock     (also a Deadlock)
+    ├── PatternError             INVALID LOOKAROUND BACKREFERENCE REPEAT LENGTH
+    ├── WorkflowError
+    ├── DatabaseError
+    ├── RelationError
+    ├── WorkspaceError
+    ├── ConversationError
+    ├── ActorError               STOPPED MAILBOX_FULL UNKNOWN RESTARTS DEADLOCK
+    │   └── ActorDeadlock        (also a Deadlock)
+    ├── RpcError                 what a peer answered, or what was wrong with its frame
+    └── ConfigError
+
+A code is stable and meant for programs; a message is for people and models, and says which name was meant, which are
+known and what to do; a context holds the same facts as JSON values. Secrets appear in none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+__all__ = [
+    "ActorDeadlock",
+    "ActorError",
+    "ConfigError",
+    "ConversationError",
+    "DatabaseError",
+    "Deadlock",
+    "FormError",
+    "GreenroomError",
+    "PatternError",
+    "RelationError",
+    "RpcError",
+    "TerminalDeadlock",
+    "TerminalError",
+    "ToolDeadlock",
+    "ToolError",
+    "WorkflowError",
+    "WorkspaceError",
+]
+
+
+class GreenroomError(Exception):
+    """The root of every error that greenroom raises on purpose.
+
+    `code` is one of the words that the subclass documents, `message` a sentence for a person or a model, and `context`
+    a dict of JSON values (an empty one if there is nothing to add).
+    """
+
+    code: str
+    message: str
+    context: dict[str, Any]
+
+    def __init__(self, code: str, message: str, context: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.context = dict(context or {})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.code, self.message, self.context)
+
+    def encode(self) -> dict[str, Any]:
+        """`{code, message, context}`, as it crosses a wire."""
+        return {"code": self.code, "message": self.message, "context": self.context}
+
+
+class Deadlock(GreenroomError):
+    """A wait that would have closed a circle, refused before it began. `context["path"]` names the circle."""
+
+    @property
+    def path(self) -> list[str]:
+        """The parties of the circle, the refused one first and last."""
+        return cast("list[str]", self.context["path"])
+
+
+class ToolError(GreenroomError):
+    """A tool call that cannot be carried out: TOOL, DEPTH, DEADLOCK, EXPIRE, ANSWER, DATABASE or RELATION."""
+
+
+class ToolDeadlock(Deadlock, ToolError):
+    """A tool call refused because it would wait in a circle (code DEADLOCK)."""
+
+
+class FormError(GreenroomError):
+    """A form used against its schema or after its end: SCHEMA, FIELD, CONTROL, SETTLED or ABANDONED."""
+
+
+class TerminalError(GreenroomError):
+    """An ask that cannot be parked, or a terminal that is gone: TARGET, DEADLOCK, LIMIT, EXPIRE, DESTROYED, CANCEL, DRIVER."""
+
+
+class TerminalDeadlock(Deadlock, TerminalError):
+    """An ask refused because it would wait in a circle (code DEADLOCK)."""
+
+
+class PatternError(GreenroomError):
+    """A pattern that is no ECMAScript pattern, or that no linear matcher can hold: INVALID, LOOKAROUND, BACKREFERENCE, REPEAT, LENGTH."""
+
+
+class WorkflowError(GreenroomError):
+    """A workflow that cannot be defined, run or resumed."""
+
+
+class DatabaseError(GreenroomError):
+    """A database call that was refused."""
+
+
+class RelationError(GreenroomError):
+    """A relation that is not declared or cannot be followed."""
+
+
+class WorkspaceError(GreenroomError):
+    """A workspace operation that was refused."""
+
+
+class ConversationError(GreenroomError):
+    """A conversation that cannot be read, written or restored."""
+
+
+class ActorError(GreenroomError):
+    """An actor that cannot be reached or started: STOPPED, MAILBOX_FULL, UNKNOWN, RESTARTS or DEADLOCK."""
+
+
+class ActorDeadlock(Deadlock, ActorError):
+    """A wait between actors refused because it would close a circle (code DEADLOCK)."""
+
+
+class RpcError(GreenroomError):
+    """A JSON-RPC exchange that failed, as the peer reported it or as the frame deserved."""
+
+
+class ConfigError(GreenroomError):
+    """A configuration that cannot be used."""

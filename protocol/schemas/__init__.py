@@ -1,0 +1,1 @@
+"""JSON Schema from structs, and the gates that untrusted values pass."""
