@@ -1,0 +1,118 @@
+"""Which inputs a departure speaks of. Each predicate sees the expanded, translated input of a case and nothing else."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from tests.conformance.values import is_list, is_object
+
+__all__ = [
+    "asks_a_refused_pattern_last",
+    "field_gets_lossy_digits",
+    "record_gets_lossy_digits",
+    "schema_holds_a_refused_pattern",
+    "tool_raises_a_text",
+    "tool_returns_nothing",
+]
+
+# Escapes and classes come first, so that a parenthesis within them opens no group.
+_TOKENS = re.compile(r"\\[1-9][0-9]*|\\.|\[(?:\\.|[^\]\\])*\]|\(\?<?[=!]|\(\?<|\(\?:|\(|.", re.DOTALL)
+_LOOKAROUND = frozenset({"(?=", "(?!", "(?<=", "(?<!"})
+
+
+def schema_holds_a_refused_pattern(given: Any) -> bool:
+    """A field of the schema has a pattern with lookaround or a back-reference."""
+    return any(is_refused_pattern(pattern) for pattern in _patterns(given.get("schema")))
+
+
+def asks_a_refused_pattern_last(given: Any) -> bool:
+    """The last step of the script, and no other, asks or parks a form with such a pattern.
+
+    Only then nothing that comes later could depend on the form that was not parked.
+    """
+    *earlier, last = [_step_schema(step) for step in given["steps"]]
+    return any(map(is_refused_pattern, _patterns(last))) and not any(
+        is_refused_pattern(pattern) for schema in earlier for pattern in _patterns(schema)
+    )
+
+
+def field_gets_lossy_digits(given: Any) -> bool:
+    """A number field is given a string of digits that no double prints back."""
+    return _is_lossy(given["field"], given.get("input"))
+
+
+def record_gets_lossy_digits(given: Any) -> bool:
+    """Some number field of the schema is given such a string of digits."""
+    answers = given.get("input")
+    return is_object(answers) and any(
+        _is_lossy(field, answers.get(field["name"])) for field in _fields(given["schema"])
+    )
+
+
+def tool_returns_nothing(given: Any) -> bool:
+    """The wrapped tool's handler returns no value."""
+    return _kind(given) == "absent"
+
+
+def tool_raises_a_text(given: Any) -> bool:
+    """The wrapped tool's handler throws a string, which Python has no counterpart of."""
+    return _kind(given) == "throwsText"
+
+
+def is_refused_pattern(source: Any) -> bool:
+    """Does an ECMAScript pattern hold lookaround or a back-reference?
+
+    A digit escape refers back only if there are as many groups (ECMA-262, annex B.1.2: it is an octal escape
+    otherwise), and `\\k` only if some group has a name.
+    """
+    if not isinstance(source, str):
+        return False
+    tokens = _TOKENS.findall(source)
+    if not _LOOKAROUND.isdisjoint(tokens):
+        return True
+    named = tokens.count("(?<")
+    if named and "\\k" in tokens:
+        return True
+    groups = named + tokens.count("(")
+    references = [int(token[1:]) for token in tokens if token[0] == "\\" and token[1:].isdecimal()]
+    return any(0 < reference <= groups for reference in references)
+
+
+def _is_lossy(field: Any, value: Any) -> bool:
+    if field.get("control") != "number" or not isinstance(value, str):
+        return False
+    digits = value.strip().lstrip("+")
+    if re.fullmatch(r"-?[0-9]+", digits) is None:
+        return False
+    held = float(digits)
+    return math.isfinite(held) and int(held) != int(digits)
+
+
+def _kind(given: Any) -> str | None:
+    kinds = {tool["name"]: tool["kind"] for tool in given["tools"]}
+    return kinds.get(given["name"])
+
+
+def _step_schema(step: Any) -> Any:
+    """The schema that a step of a terminal script asks or parks, if it does."""
+    if step["do"] in ("ask", "park"):
+        return step.get("schema")
+    if step["do"] == "tool.ask" and is_object(step.get("args")):
+        return step["args"].get("schema")
+    return None
+
+
+def _fields(schema: Any) -> Iterator[dict[str, Any]]:
+    """The fields of what may be a schema."""
+    fields = schema.get("fields") if is_object(schema) else None
+    return filter(is_object, fields if is_list(fields) else ())
+
+
+def _patterns(schema: Any) -> Iterator[Any]:
+    for field in _fields(schema):
+        rule = field.get("rule")
+        if is_object(rule):
+            yield rule.get("pattern")
