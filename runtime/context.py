@@ -1,0 +1,31 @@
+"""Which party the running code belongs to: where every wait that it begins starts."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+from greenroom.runtime.waits import Node
+
+if TYPE_CHECKING:
+    from greenroom.runtime.actor import Actor
+
+__all__ = ["CURRENT", "current_actor", "current_node"]
+
+CURRENT: ContextVar[Node | None] = ContextVar("greenroom_current_node", default=None)
+"""Set by the runtime alone: an actor's loop sets its handler node, `Actor.start_soon` its work node."""
+
+
+def current_node() -> Node | None:
+    """The node that a wait begun here starts at. None: outside the tree, where only a name asked as can be part of a circle."""
+    return CURRENT.get()
+
+
+def current_actor() -> Actor | None:
+    """The actor in whose handler or work the code runs, or None outside the tree."""
+    from greenroom.runtime.ref import Ref, Work
+
+    node = CURRENT.get()
+    if isinstance(node, Work):
+        node = node.owner
+    return node.actor if isinstance(node, Ref) else None

@@ -1,0 +1,260 @@
+"""The address of an actor: how others tell it, ask it, wait for its end and stop it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, final
+
+from trio.lowlevel import checkpoint, current_task, wait_task_rescheduled
+
+from greenroom.protocol.errors import ActorDeadlock, ActorError
+from greenroom.runtime.context import CURRENT
+from greenroom.runtime.mailbox import Closed, Mailbox
+from greenroom.runtime.messages import Message, Request
+from greenroom.runtime.reply import HELD, Reply
+from greenroom.runtime.waits import Node, Wait, find_circle
+
+if TYPE_CHECKING:
+    from greenroom.runtime.actor import Actor
+    from greenroom.runtime.restart import Supervision
+    from greenroom.runtime.tree import Tree
+
+__all__ = ["Ref", "State", "Work", "path_in_words"]
+
+R = TypeVar("R")
+
+State = Literal["starting", "running", "restarting", "stopping", "ended"]
+
+
+class Join(Request[str], frozen=True):
+    """Never sent: the wait for an actor's end, answered with the reason."""
+
+
+@final
+class Work(Node):
+    """What an actor runs beside its mailbox. Its waits do not make the actor's handler a party of a circle."""
+
+    __slots__ = ("owner",)
+
+    def __init__(self, owner: Ref) -> None:
+        super().__init__(owner.name)
+        self.owner = owner
+
+    @property
+    def label(self) -> str:
+        return self.owner.label
+
+
+@final
+class Ref(Node):
+    """One place in the tree, at one path, for as long as an actor lives there: restarts keep it, stops end it.
+
+    It is also the actor's handler node in the wait-for graph, and the tree's own record of the actor.
+    """
+
+    __slots__ = ("_work", "actor", "alias", "children", "mailbox", "parent", "reason", "state", "supervision", "tree", "watchers")
+
+    def __init__(self, path: str, tree: Tree, parent: Ref | None, actor: Actor, capacity: int) -> None:
+        super().__init__(path)
+        self.tree = tree
+        self.parent = parent
+        self.actor = actor
+        self.mailbox = Mailbox(capacity)
+        self.children: dict[str, Ref] | None = None
+        """By name, oldest first."""
+        self.state: State = "starting"
+        self.reason: str | None = None
+        """Why it stops or ended: `stopped`, `removed`, `ended`, `failed`, `cancelled` or what the stopper said."""
+        self.alias: str | None = None
+        """The terminal that it operates: paths call both by that name."""
+        self.supervision: Supervision | None = None
+        """How it is restarted. None: never."""
+        self.watchers: list[Callable[[Ref], None]] | None = None
+        self._work: Work | None = None
+
+    @property
+    def path(self) -> str:
+        """Where it is in the tree: `/terminals/reviewer`."""
+        return self.name
+
+    @property
+    def label(self) -> str:
+        return self.alias or self.name
+
+    @property
+    def work(self) -> Work:
+        """The node of what it runs beside its mailbox."""
+        if self._work is None:
+            self._work = Work(self)
+        return self._work
+
+    @property
+    def alive(self) -> bool:
+        """It takes messages: it neither stops nor has ended."""
+        return not self.mailbox.closed
+
+    def nodes(self) -> Iterator[Node]:
+        """Its nodes in the wait-for graph, the handler first."""
+        yield self
+        if self._work is not None:
+            yield self._work
+
+    def tell(self, message: Message) -> None:
+        """Put a message into the mailbox without waiting.
+
+        Raises ActorError: MAILBOX_FULL (context `path`, `capacity`), STOPPED, or UNKNOWN for a message it has no handler for.
+        """
+        if type(message) not in self.actor.handlers:
+            raise self.unhandled(message)
+        mailbox = self.mailbox
+        if mailbox.closed:
+            raise self.stopped()
+        if not mailbox.offer(message):
+            raise ActorError(
+                "MAILBOX_FULL",
+                f"The mailbox of {self.name} holds {mailbox.capacity} messages already. "
+                "Use `await ref.send(...)` to wait for room, or tell it less often.",
+                {"path": self.name, "capacity": mailbox.capacity},
+            )
+
+    async def send(self, message: Message) -> None:
+        """Put a message into the mailbox, standing in line (without a deadline) while it is full.
+
+        Standing in line is a wait like any other: ActorDeadlock if it would close a circle. Raises ActorError STOPPED or
+        UNKNOWN. Cancelled: the message was either put in whole or not at all, and if it was, `send` returned.
+        """
+        if type(message) not in self.actor.handlers:
+            raise self.unhandled(message)
+        mailbox = self.mailbox
+        try:
+            if not mailbox.full:
+                await mailbox.send(message)
+                return
+            waiter = CURRENT.get()
+            if waiter is None:
+                await mailbox.send(message)
+                return
+            self._refuse_circle(waiter)
+            await mailbox.send(message, Wait(waiter, self))
+        except Closed:
+            raise self.stopped() from None
+
+    async def ask(self, message: Request[R], *, urgent: bool = False) -> R:
+        """Wait, without a deadline of its own, for the answer.
+
+        The wait begins before the first checkpoint: ActorDeadlock (with the path) if it would close a circle; then
+        nothing was sent. Raises ActorError STOPPED or UNKNOWN, and whatever the handler raises. Cancelled: the request
+        is withdrawn; an actor that has not begun with it never sees it, one that keeps its reply is told `Withdrawn`.
+
+        `urgent` overtakes every message but other urgent ones.
+        """
+        if type(message) not in self.actor.handlers:
+            raise self.unhandled(message)
+        waiter = CURRENT.get()
+        if waiter is not None and (waiter is self or (waiter.asked and self.waiting)):
+            self._refuse_circle(waiter)  # no checkpoint from here to the wait
+        if self.mailbox.closed:
+            raise self.stopped()
+        reply = Reply(message, self, waiter, self)
+        if urgent:
+            self.mailbox.control(reply)
+        else:
+            self.mailbox.queue(reply)
+        # What follows is `await reply.wait()`, without the coroutine between: every ask of the kernel goes through here.
+        if reply.state <= HELD:
+            reply.task = current_task()
+            await wait_task_rescheduled(reply.abort)
+        return reply.result()
+
+    async def join(self) -> str:
+        """Wait, without a deadline, until it has ended for good; the reason.
+
+        A wait for its work: ActorDeadlock if the work waits, over whatever steps, for the caller.
+        """
+        waiter = CURRENT.get()
+        if self.state == "ended":
+            await checkpoint()
+            return self.reason or "ended"
+        if waiter is not None and (path := find_circle((waiter,), (self.work,))):
+            raise circle(path)
+        return await Reply(Join(), self, waiter, self.work).wait()
+
+    async def stop(self, *, grace: float = 0.0, reason: str = "stopped") -> None:
+        """Stop it and all beneath it, children first and the newest of them before the others; return when nothing is left.
+
+        `grace` is how many seconds the message in hand may take to finish before it is cancelled. Requests that get no
+        answer fail with STOPPED. The stop is carried out by the supervisor, so cancelling the caller undoes nothing; a
+        caller beneath the stopped actor is itself stopped by it, without grace. Stopping what has ended does nothing.
+        """
+        self.stop_soon(grace=0.0 if self._is_beneath() else grace, reason=reason)
+        await self.wait_ended()
+
+    def stop_soon(self, *, grace: float = 0.0, reason: str = "stopped") -> None:
+        """Begin what `stop` does, without waiting for its end."""
+        self.tree.begin_stop(self, grace, reason)
+
+    async def wait_ended(self) -> None:
+        """Wait, without a deadline, until nothing is left. Unlike `join` no wait between parties: it is never refused."""
+        if self.state == "ended":
+            await checkpoint()
+        else:
+            await Reply(Join(), self, None, self.work).wait()
+
+    def watch(self, watcher: Callable[[Ref], None]) -> None:
+        """Call `watcher(ref)` once, synchronously, when it has ended for good; at once if it has."""
+        if self.state == "ended":
+            watcher(self)
+        elif self.watchers is None:
+            self.watchers = [watcher]
+        else:
+            self.watchers.append(watcher)
+
+    def notice(self, message: Message) -> None:
+        """Post over the control lane, if the actor is there and cares."""
+        if not self.mailbox.closed and type(message) in self.actor.handlers:
+            self.mailbox.control(message)
+
+    def stopped(self) -> ActorError:
+        """What an asker gets that will not be answered."""
+        return ActorError(
+            "STOPPED", f"{self.name} has stopped; look at the tree for what still runs.", {"path": self.name}
+        )
+
+    def unhandled(self, message: Message) -> ActorError:
+        """What a sender gets whose message has no handler."""
+        known = sorted(kind.__name__ for kind in self.actor.handlers)
+        return ActorError(
+            "UNKNOWN",
+            f"{self.name} has no handler for {type(message).__name__}; it handles {', '.join(known) or 'nothing'}.",
+            {"path": self.name, "message": type(message).__name__, "known": known},
+        )
+
+    def _refuse_circle(self, waiter: Node) -> None:
+        if path := find_circle((waiter,), (self,)):
+            raise circle(path)
+
+    def _is_beneath(self) -> bool:
+        node: Any = CURRENT.get()
+        place: Ref | None = node.owner if isinstance(node, Work) else node if isinstance(node, Ref) else None
+        while place is not None:
+            if place is self:
+                return True
+            place = place.parent
+        return False
+
+
+def path_in_words(path: list[str]) -> str:
+    """`a -> b -> a`; a long one is shortened in the middle (the context has it whole)."""
+    if len(path) > 12:
+        path = [*path[:6], f"... {len(path) - 10} more ...", *path[-4:]]
+    return " -> ".join(path)
+
+
+def circle(path: list[str]) -> ActorDeadlock:
+    """The refusal of a wait between actors."""
+    return ActorDeadlock(
+        "DEADLOCK",
+        f"Waiting would close a circle: {path_in_words(path)}. "
+        f"{path[0]} is being waited for; answer that first, or tell instead of asking.",
+        {"path": path},
+    )

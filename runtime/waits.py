@@ -1,0 +1,255 @@
+"""The wait-for graph: who waits for whom, and the refusal of a wait that would close a circle.
+
+A `Node` is one party that can wait or be waited for; a `Wait` is one blocking wait, linked from the nodes at both of its
+ends. There is no table of all waits, so waits that have nothing to do with each other cost each other nothing.
+
+A wait may start at two nodes (the task that runs, and the name it asks as) and lead to two (an operated terminal is its
+operator, whose mailbox and whose work both have to go on). It closes a circle if one of its starts can be reached from
+one of its goals along the waits there are.
+
+Nothing here waits, so a check and the insertion that it guards are one step for every other task.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Generator
+from weakref import WeakValueDictionary
+
+__all__ = ["Node", "Party", "Wait", "WaitGraph", "find_circle"]
+
+TURN = 32
+"""How many waits one end of a search looks at before it is the other end's turn."""
+
+
+class Node:
+    """One party of the graph. Both sides of its adjacency live here and are absent until first used."""
+
+    __slots__ = ("asked", "name", "waiting")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.waiting: dict[Wait, None] | None = None
+        """What this party waits for, oldest first."""
+        self.asked: dict[Wait, None] | None = None
+        """The waits that lead here, also those that start outside the graph."""
+
+    @property
+    def label(self) -> str:
+        """How a path names this party."""
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}>"
+
+
+class Party(Node):
+    """A node that is only a name: a person, a program outside, anybody in whose name something is asked."""
+
+    __slots__ = ("__weakref__",)
+
+
+class Wait:
+    """One blocking wait, from the moment it begins until its answer is given or it is withdrawn.
+
+    Several waits for one target are several entries, so nothing has to be counted, and ending one takes constant time.
+    """
+
+    __slots__ = ("label", "other", "second", "target", "waiter")
+
+    def __init__(
+        self,
+        waiter: Node | None,
+        target: Node,
+        second: Node | None = None,
+        other: Node | None = None,
+        label: str | None = None,
+    ) -> None:
+        self.waiter = waiter
+        """Who waits. None: somebody outside the graph, who cannot be part of a circle."""
+        self.target = target
+        self.second = second
+        """Who else waits by it: the name that is asked as, where the running task is another party."""
+        self.other = other
+        """What else must go on for the wait to end: the work of the operator whose mailbox is `target`."""
+        self.label = label
+        """What a path calls the target, where that is not the target's own label."""
+        self._link()
+
+    def _link(self) -> None:
+        target, waiter = self.target, self.waiter
+        if target.asked is None:
+            target.asked = {}
+        target.asked[self] = None
+        if waiter is not None:
+            if waiter.waiting is None:
+                waiter.waiting = {}
+            waiter.waiting[self] = None
+        if self.second is not None or self.other is not None:
+            self._link_more()
+
+    def _link_more(self) -> None:
+        if self.second is not None:
+            if self.second.waiting is None:
+                self.second.waiting = {}
+            self.second.waiting[self] = None
+        if self.other is not None:
+            if self.other.asked is None:
+                self.other.asked = {}
+            self.other.asked[self] = None
+
+    def release(self) -> None:
+        """Take the wait out of the graph. Called once, by whoever ends it; the waiter need not have run again."""
+        target, waiter = self.target, self.waiter
+        asked = target.asked
+        if asked is not None:
+            del asked[self]
+            if not asked:
+                target.asked = None
+        if waiter is not None:
+            waiting = waiter.waiting
+            if waiting is not None:
+                del waiting[self]
+                if not waiting:
+                    waiter.waiting = None
+        if self.second is not None or self.other is not None:
+            self._release_more()
+
+    def _release_more(self) -> None:
+        if self.second is not None and self.second.waiting is not None:
+            del self.second.waiting[self]
+            self.second.waiting = self.second.waiting or None
+        if self.other is not None and self.other.asked is not None:
+            del self.other.asked[self]
+            self.other.asked = self.other.asked or None
+
+    def starts(self) -> tuple[Node, ...]:
+        """The nodes that wait by it, none if the waiter is outside the graph."""
+        return tuple(node for node in (self.waiter, self.second) if node is not None)
+
+    def goals(self) -> tuple[Node, ...]:
+        """The nodes that must go on for it to end."""
+        return (self.target,) if self.other is None else (self.target, self.other)
+
+
+class WaitGraph:
+    """The parties that are only names, by name. A name that nobody holds and no wait mentions is forgotten by itself."""
+
+    __slots__ = ("_parties",)
+
+    def __init__(self) -> None:
+        self._parties: WeakValueDictionary[str, Party] = WeakValueDictionary()
+
+    def party(self, name: str) -> Party:
+        """The node of that name, made at first use. Keep it as long as it is meant to be the same one."""
+        found = self._parties.get(name)
+        if found is None:
+            found = self._parties[name] = Party(name)
+        return found
+
+    def parties(self) -> list[Party]:
+        """Every name that is held or waits, in no promised order."""
+        return list(self._parties.values())
+
+
+def find_circle(
+    starts: tuple[Node, ...],
+    goals: tuple[Node, ...],
+    names: tuple[str, ...] = (),
+    label: str | None = None,
+) -> list[str] | None:
+    """The path `[start, goal, ..., start]` that a wait of `starts` for `goals` would close, or None.
+
+    Whether there is one is found by two searches that take turns: what the goals wait for, and who waits for the starts.
+    Whichever ends first decides, so the cost is about twice the cheaper end's waits. Only a refusal walks once more,
+    breadth first from the goals in the order of their waits, so that its path is always the same shortest one.
+
+    `names` are the words by which the path calls the starts (default: their labels), `label` the word for the goals.
+    """
+    for start in starts:
+        if start in goals:
+            break
+    else:
+        if not any(start.asked for start in starts) or not any(goal.waiting for goal in goals):
+            return None
+        if not _reachable(starts, goals):
+            return None
+    return _shortest(starts, goals, names or tuple(start.label for start in starts), label)
+
+
+def _reachable(starts: tuple[Node, ...], goals: tuple[Node, ...]) -> bool:
+    searches = _search_ahead(goals, starts), _search_back(starts, goals)
+    while True:
+        for search in searches:
+            try:
+                next(search)
+            except StopIteration as end:
+                return bool(end.value)
+
+
+def _search_ahead(origins: tuple[Node, ...], wanted: tuple[Node, ...]) -> Generator[None, None, bool]:
+    """Is one of `wanted` among what the origins wait for? Steps aside every TURN waits."""
+    seen: set[Node] = set(origins)
+    line, turn = deque(origins), TURN
+    while line:
+        for wait in line.popleft().waiting or ():
+            turn -= 1
+            if not turn:
+                turn = TURN
+                yield
+            for node in (wait.target, wait.other):
+                if node is not None and node not in seen:
+                    if node in wanted:
+                        return True
+                    seen.add(node)
+                    if node.waiting:
+                        line.append(node)
+    return False
+
+
+def _search_back(origins: tuple[Node, ...], wanted: tuple[Node, ...]) -> Generator[None, None, bool]:
+    """Is one of `wanted` among those who wait for the origins? Steps aside every TURN waits."""
+    seen: set[Node] = set(origins)
+    line, turn = deque(origins), TURN
+    while line:
+        for wait in line.popleft().asked or ():
+            turn -= 1
+            if not turn:
+                turn = TURN
+                yield
+            for node in (wait.waiter, wait.second):
+                if node is not None and node not in seen:
+                    if node in wanted:
+                        return True
+                    seen.add(node)
+                    if node.asked:
+                        line.append(node)
+    return False
+
+
+def _shortest(
+    starts: tuple[Node, ...], goals: tuple[Node, ...], names: tuple[str, ...], label: str | None
+) -> list[str] | None:
+    """The circle's path. A party that shows twice in a row (its mailbox, then its work) is one entry."""
+    came: dict[Node, tuple[Node | None, str]] = {goal: (None, label or goal.label) for goal in goals}
+    line = deque(goals)
+    while line:
+        node = line.popleft()
+        if node in starts:
+            name = names[starts.index(node)]
+            return [name, *_steps(came, came[node][0]), name] if came[node][0] else [name, came[node][1]]
+        for wait in node.waiting or ():
+            for reached in wait.goals():
+                if reached not in came:
+                    came[reached] = node, wait.label or reached.label
+                    line.append(reached)
+    return None
+
+
+def _steps(came: dict[Node, tuple[Node | None, str]], node: Node | None) -> list[str]:
+    steps: list[str] = []
+    while node is not None:
+        node, name = came[node]
+        if not steps or steps[-1] != name:
+            steps.append(name)
+    return steps[::-1]
