@@ -9,6 +9,7 @@ from tests.conformance.predicates import is_refused_pattern
 __all__ = ["fails_refused_patterns", "refuses_the_last_ask"]
 
 _STRING_CONTROLS = ("text", "editor", "password", "date", "time", "datetime", "color", "select")
+_NO_RULE: dict[str, Any] = {}
 _BEFORE_PATTERN = ("required", "minimum", "maximum", "step")
 
 
@@ -20,10 +21,10 @@ def fails_refused_patterns(given: Any, record: Any) -> list[Any]:
     disabled = given.get("disabled")
     errors: list[Any] = []
     for field in given["schema"]["fields"]:
-        name, rule = field["name"], field.get("rule") or {}
+        name, pattern = field["name"], field.get("rule", _NO_RULE).get("pattern")
         own = [error for error in cast("list[Any]", record) if error["field"] == name]
         skipped = field.get("disabled", False) if disabled is None else name in disabled
-        refused = is_refused_pattern(rule.get("pattern")) and field["control"] in _STRING_CONTROLS
+        refused = is_refused_pattern(pattern) and field["control"] in _STRING_CONTROLS
         if refused and not skipped and isinstance(given["values"].get(name), str):
             before = [error for error in own if error.get("rule") in _BEFORE_PATTERN]
             after = [error for error in own if error.get("rule") not in (*_BEFORE_PATTERN, "pattern")]

@@ -7,11 +7,11 @@ import inspect
 import json
 import pkgutil
 import signal
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import trio
 import trio.testing
@@ -172,7 +172,13 @@ class _Alarm:
 
 
 def _told(crash: BaseException) -> str:
-    while isinstance(crash, BaseExceptionGroup) and len(crash.exceptions) == 1:
-        crash = crash.exceptions[0]
-    text = f"{type(crash).__name__}: {crash}"
+    text = "; ".join(f"{type(leaf).__name__}: {leaf}" for leaf in _leaves(crash))
     return text.encode("ascii", "backslashreplace").decode().replace("\n", " ")
+
+
+def _leaves(crash: BaseException) -> Iterator[BaseException]:
+    if isinstance(crash, BaseExceptionGroup):
+        for inner in cast("BaseExceptionGroup[BaseException]", crash).exceptions:
+            yield from _leaves(inner)
+    else:
+        yield crash
