@@ -1,0 +1,40 @@
+"""`python -m bench.fresh MODULE FUNCTION COUNT`: the resident memory, in bytes, of a process that does only this."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import resource
+import sys
+from functools import partial
+
+import trio
+
+from bench.harness import Build
+from bench.limits import raise_descriptor_limit
+
+__all__: list[str] = []
+
+
+def main(module: str, function: str, count: int) -> None:
+    """Build `count` things with a declared function and print what the process then holds."""
+    raise_descriptor_limit()
+    build: Build = getattr(importlib.import_module(module), function)
+    measured: list[int] = []
+
+    def measure() -> None:
+        gc.collect()
+        measured.append(_resident())
+
+    trio.run(partial(build, count, measure))
+    (resident,) = measured
+    print(resident)
+
+
+def _resident() -> int:
+    with open("/proc/self/statm", encoding="ascii") as pages:
+        return int(pages.read().split()[1]) * resource.getpagesize()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
