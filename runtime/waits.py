@@ -123,6 +123,21 @@ class Wait:
             del self.other.asked[self]
             self.other.asked = self.other.asked or None
 
+    def move(self, start: Node, to: Node) -> None:
+        """Let it start at `to` instead of `start`. The caller has checked that this closes no circle."""
+        if start.waiting is not None:
+            start.waiting.pop(self, None)
+            start.waiting = start.waiting or None
+        if self.waiter is start:
+            self.waiter = to
+        if self.second is start:
+            self.second = to
+        if self.waiter is self.second:
+            self.second = None
+        if to.waiting is None:
+            to.waiting = {}
+        to.waiting[self] = None
+
     def starts(self) -> tuple[Node, ...]:
         """The nodes that wait by it, none if the waiter is outside the graph."""
         return tuple(node for node in (self.waiter, self.second) if node is not None)
