@@ -84,6 +84,7 @@ def machine(kind: type[RuleBasedStateMachine], *, steps: int = 50) -> Run:
             max_examples=examples,
             stateful_step_count=steps,
             database=None,
+            derandomize=False,
             deadline=None,
             print_blob=False,
             suppress_health_check=[hypothesis.HealthCheck.too_slow],

@@ -1,0 +1,25 @@
+"""What holds for every test: marks name lines that exist, and Hypothesis draws the same examples in every run."""
+
+from __future__ import annotations
+
+import hypothesis
+import pytest
+
+from tests.cases.collect import marked_lines
+from tests.cases.ledger import load_ledger
+
+# The suite must not fail on a change that did not cause it; `python -m tests.stress` is what looks further. A deadline
+# would measure the machine.
+hypothesis.settings.register_profile("suite", derandomize=True, deadline=None)
+hypothesis.settings.load_profile("suite")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse a mark that names no line: it would hold nothing, and its test would seem to."""
+    ledger = load_ledger()
+    for item in items:
+        for name, number in marked_lines(item):
+            if name not in ledger:
+                raise pytest.UsageError(f"{item.nodeid}: there is no {name!r}; there are: {', '.join(ledger)}")
+            if not 1 <= number <= ledger[name].lines:
+                raise pytest.UsageError(f"{item.nodeid}: {name} has lines 1 to {ledger[name].lines}, not {number}")
