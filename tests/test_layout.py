@@ -22,6 +22,7 @@ IMPURE = frozenset({
     "pathlib", "tempfile", "shutil", "fcntl", "pty", "termios", "tty",
 })
 # fmt: on
+
 # The rooms of `actors` that are no living things, and what none of those may import.
 COMPOSITION = frozenset({"gateway", "toolbox", "console", "client", "cli", "system"})
 ABOVE = frozenset({"gateway", "toolbox", "console", "cli", "system"})

@@ -27,15 +27,15 @@ class _Expect(msgspec.Struct, forbid_unknown_fields=True):
 class Departure(msgspec.Struct, forbid_unknown_fields=True):
     """Answers that differ on purpose: `rule` commands it, `when` says on which inputs, `expect` what is given instead.
 
-    `ops` are the ops that the entry speaks of. `table` is a part of the row that lists it among the known departures,
-    if one does: an entry that no kept case uses must have one.
+    `ops` are the ops that the entry speaks of. `known` is the row that lists it among the known departures, if one
+    does: an entry that no kept case uses must have one.
     """
 
     rule: str
     ops: list[str]
     when: str
     expect: _Expect
-    table: str | None = None
+    known: str | None = None
 
     def __post_init__(self) -> None:
         if (self.expect.json is None) == (self.expect.function is None):
@@ -83,7 +83,13 @@ class Rules(msgspec.Struct):
 
 
 class _DepartureFile(msgspec.Struct, forbid_unknown_fields=True):
+    known: list[str]
     departure: list[Departure]
+
+    def __post_init__(self) -> None:
+        for entry in self.departure:
+            if entry.known is not None and entry.known not in self.known:
+                raise ValueError(f"departure {entry.rule!r}: no row of `known` reads {entry.known!r}")
 
 
 class _AdditionFile(msgspec.Struct, forbid_unknown_fields=True):

@@ -116,7 +116,9 @@ def run_case(ops: Ops, case: Case, rules: Rules) -> Verdict:
     alarm = _Alarm()
     try:
         with alarm.after(CASE_SECONDS):
-            answer = _answer(ops[case.op], case.given())
+            answer = _answer(ops[case.op], case.given(), alarm)
+        if alarm.fired:
+            raise _Overdue
         return _judged(case, answer, rules)
     except BaseException as crash:
         if isinstance(crash, KeyboardInterrupt):
@@ -139,10 +141,17 @@ def _judged(case: Case, answer: Any, rules: Rules) -> Verdict:
     return Verdict(case.id, failure)
 
 
-def _answer(op: Callable[[Any], Any], given: Any) -> Any:
+def _answer(op: Callable[[Any], Any], given: Any, alarm: _Alarm) -> Any:
     if not inspect.iscoroutinefunction(op):
         return op(given)
-    return trio.run(op, given, clock=trio.testing.MockClock())
+
+    async def interruptible() -> Any:
+        with trio.CancelScope() as scope:
+            token = trio.lowlevel.current_trio_token()
+            alarm.first = lambda: token.run_sync_soon(scope.cancel)
+            return await op(given)
+
+    return trio.run(interruptible, clock=trio.testing.MockClock())
 
 
 class _Overdue(BaseException):
@@ -150,14 +159,19 @@ class _Overdue(BaseException):
 
 
 class _Alarm:
-    """Interrupts whatever runs, on whatever clock, once its wall time is over."""
+    """Interrupts whatever runs, on whatever clock, once its wall time is over.
+
+    A trio run is cancelled first: an exception out of a signal handler may hit trio itself, and would leave its tasks
+    behind. One that goes on is interrupted all the same, a second later.
+    """
 
     def __init__(self) -> None:
         self.fired = False
+        self.first: Callable[[], None] | None = None
 
     @contextmanager
     def after(self, seconds: float) -> Generator[None]:
-        """Raise `_Overdue` into the block after this much time, and again each second until it is left."""
+        """Interrupt the block after this much time, and again each second until it is left."""
         before = signal.signal(signal.SIGALRM, self._overdue)
         signal.setitimer(signal.ITIMER_REAL, seconds, 1)
         try:
@@ -167,8 +181,10 @@ class _Alarm:
             signal.signal(signal.SIGALRM, before)
 
     def _overdue(self, signum: int, frame: FrameType | None) -> None:
-        self.fired = True
-        raise _Overdue
+        again, self.fired = self.fired, True
+        if self.first is None or again:
+            raise _Overdue
+        self.first()
 
 
 def _told(crash: BaseException) -> str:

@@ -1,0 +1,1 @@
+"""Tests of what the others rest on: a comparison that is too kind, or a wrong count, would hide failures."""
