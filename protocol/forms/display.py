@@ -1,0 +1,27 @@
+"""Making text of a form safe to print at a terminal."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+__all__ = ["sanitize_display_text"]
+
+# ECMA-48: a control sequence, a control string up to its end, any other escape; ESC and a letter, or the one-byte form.
+# A string that is never ended only loses its introducer: the rest is text again once no ESC is left before it.
+_SEQUENCES: Final = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
+    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"
+    r"|\x1b[ -/]*[0-~]"
+)
+# C0, DEL and C1; line and paragraph separators; embeddings, overrides and isolates of the bidirectional algorithm.
+_CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+
+def sanitize_display_text(text: str) -> str:
+    """`text` without escape sequences and without characters that move the cursor or reorder what is read.
+
+    For whatever a driver prints: labels, helps, placeholders, masks, patterns, and names, values and messages. What is
+    sent back as an answer is never passed through here.
+    """
+    return _CONTROLS.sub("", _SEQUENCES.sub("", text))

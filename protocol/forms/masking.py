@@ -1,0 +1,24 @@
+"""Keeping secrets out of logs, events and other viewers' sight."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from greenroom.protocol.forms.schema import FormSchema, Value
+from greenroom.protocol.forms.shared import open_schema
+
+__all__ = ["MASK", "mask_values"]
+
+MASK: Final = "********"
+"""What stands for a password, whatever its length."""
+
+
+def mask_values(schema: FormSchema, values: dict[str, Value]) -> dict[str, Value]:
+    """The record with `MASK` for the value of every password field; the same dict if it holds none.
+
+    Raises `FormError` SCHEMA if `schema` has not the shape of one.
+    """
+    secret = open_schema(schema, sound=False).compiled.passwords
+    if secret.isdisjoint(values):
+        return values
+    return {name: MASK if name in secret else value for name, value in values.items()}
