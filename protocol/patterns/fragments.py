@@ -217,7 +217,7 @@ def _require(fragment: Fragment, count: int) -> Fragment:
     if fragment.ways is not None and not any(way.consumes for way in fragment.ways):
         return fragment  # A condition that holds once holds as often as one likes.
     required = _count(fragment, count, count, lazy=False)
-    if count == 1 or fragment.ways is None:
+    if count == 1:
         return required
     return msgspec.structs.replace(required, ways=_ways_of_sequence([fragment] * count))
 

@@ -92,9 +92,7 @@ class Pattern:
         if self._quick is not None:
             return self._quick(to_units(text)) is not None
         if self._copies * len(text) > _WORK:
-            raise too_large(
-                f"its counted repeats come to {self._copies} positions, for a text of {len(text)} characters"
-            )
+            raise too_large(f"its repeats come to {self._copies} positions, for a text of {len(text)} characters")
         return next(self.spans(text), None) is not None
 
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
