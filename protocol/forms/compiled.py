@@ -99,7 +99,6 @@ class CompiledSchema:
         "immutable",
         "lists",
         "order",
-        "passwords",
         "schema",
     )
 
@@ -109,7 +108,6 @@ class CompiledSchema:
         self.fields = {field.name: field for field in self.order}
         self.disabled = frozenset(field.name for field in schema.fields if field.disabled is True)
         self.lists = frozenset(field.name for field in self.order if field.control in LISTS)
-        self.passwords = frozenset(field.name for field in self.order if field.control == "password")
         self.defaults = compute_defaults(schema)
         self.immutable = all(field.meta is UNSET for field in schema.fields)
         self._document: bytes | None = None

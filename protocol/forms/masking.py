@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from greenroom.protocol.forms.schema import FormSchema, Value
-from greenroom.protocol.forms.shared import open_schema
+from greenroom.protocol.forms.schema import FormSchema, PasswordField, Value
 
 __all__ = ["MASK", "mask_values"]
 
@@ -14,11 +13,8 @@ MASK: Final = "********"
 
 
 def mask_values(schema: FormSchema, values: dict[str, Value]) -> dict[str, Value]:
-    """The record with `MASK` for the value of every password field; the same dict if it holds none.
-
-    Raises `FormError` SCHEMA if `schema` has not the shape of one.
-    """
-    secret = open_schema(schema, sound=False).compiled.passwords
-    if secret.isdisjoint(values):
+    """The record with `MASK` for the value of every password field; the same dict if it holds none."""
+    secret = {field.name for field in schema.fields if isinstance(field, PasswordField) and field.name in values}
+    if not secret:
         return values
     return {name: MASK if name in secret else value for name, value in values.items()}
