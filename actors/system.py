@@ -1,0 +1,103 @@
+"""The composition: one runtime with its terminals and tools, opened for the length of an `async with` block."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, final
+
+import msgspec
+
+from greenroom.actors.terminal import TerminalManager, TerminalStore
+from greenroom.protocol.emitter import ErrorHandler
+from greenroom.protocol.forms import Form, FormSchema
+from greenroom.protocol.tree import TreeSnapshot
+from greenroom.runtime.actor import Actor
+from greenroom.runtime.bus import Bus
+from greenroom.runtime.ref import Ref
+from greenroom.runtime.restart import Restart
+from greenroom.runtime.tools import ToolManager
+from greenroom.runtime.tree import Tree, run_tree
+
+__all__ = ["Runtime", "open_runtime"]
+
+GC_THRESHOLDS = (50_000, 20, 100)
+"""With Python's own thresholds ten thousand live asks make each new one a quarter slower, with these hardly at all."""
+
+
+@final
+class Runtime:
+    """Everything that one program runs: the tree of actors, the terminals in it, and the tools it offers."""
+
+    def __init__(self, tree: Tree, terminals: TerminalManager, tools: ToolManager) -> None:
+        self.tree = tree
+        self.terminals = terminals
+        """Who can be asked."""
+        self.tools = tools
+        """What the gateway offers to those who may call tools; empty until tools are added."""
+
+    @property
+    def bus(self) -> Bus:
+        """What happens: `actor/started`, `actor/failed`, `actor/ended` and what components declare."""
+        return self.tree.bus
+
+    def spawn(
+        self,
+        actor: Actor | Callable[[], Actor],
+        name: str,
+        *,
+        parent: Ref | None = None,
+        restart: Restart | None = None,
+        capacity: int = 1024,
+    ) -> Ref:
+        """Start an actor; see `Tree.spawn`."""
+        return self.tree.spawn(actor, name, parent=parent, restart=restart, capacity=capacity)
+
+    async def ask(
+        self,
+        to: str,
+        form: Form | FormSchema | Mapping[str, Any],
+        *,
+        from_: str | None = None,
+        timeout: float | None | msgspec.UnsetType = msgspec.UNSET,
+    ) -> dict[str, Any]:
+        """Ask a terminal a form and wait for its values; see `TerminalManager.ask`. A schema is opened as a form first.
+
+        Raises FormError SCHEMA for a schema with faults, naming each, besides what `TerminalManager.ask` raises.
+        """
+        return await self.terminals.ask(from_, to, form if isinstance(form, Form) else Form(form), timeout=timeout)
+
+    def snapshot(self) -> TreeSnapshot:
+        """The whole tree, and who waits for whom, as one immutable struct."""
+        return self.tree.snapshot()
+
+
+@asynccontextmanager
+async def open_runtime(
+    *,
+    timeout: float | None = 300.0,
+    cap: int | None = None,
+    store: TerminalStore | None = None,
+    error: ErrorHandler | None = None,
+    wall_clock: Callable[[], float] = time.time,
+    tune_gc: bool = False,
+) -> AsyncIterator[Runtime]:
+    """A runtime within a trio program. Leaving the block stops everything in it, children first.
+
+    `timeout` is how many seconds a form may stay unanswered where its terminal or its ask says nothing else (None: for
+    ever), `cap` how many forms a terminal may hold. `store` keeps terminals' own settings. `error(exception, event)` hears
+    what listeners raise. `wall_clock` dates records, in seconds since 1970. `tune_gc` raises the thresholds of Python's
+    garbage collector, for programs with many thousands of live asks; they are put back at the end.
+    """
+    thresholds = gc.get_threshold()
+    if tune_gc:
+        gc.set_threshold(*GC_THRESHOLDS)
+    try:
+        async with run_tree() as tree:
+            terminals = TerminalManager(tree, store=store, timeout=timeout, cap=cap, error=error, wall_clock=wall_clock)
+            yield Runtime(tree, terminals, ToolManager())
+    finally:
+        if tune_gc:
+            gc.set_threshold(*thresholds)

@@ -1,0 +1,16 @@
+"""Terminals: named parties that can be asked a form, and answer it whenever they like."""
+
+from greenroom.actors.terminal.broker import Terminal
+from greenroom.actors.terminal.manager import TerminalManager
+from greenroom.actors.terminal.notice import Notice, NoticeKind, Subscriber
+from greenroom.actors.terminal.store import MemoryTerminalStore, TerminalStore
+
+__all__ = [
+    "MemoryTerminalStore",
+    "Notice",
+    "NoticeKind",
+    "Subscriber",
+    "Terminal",
+    "TerminalManager",
+    "TerminalStore",
+]

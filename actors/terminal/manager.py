@@ -1,0 +1,385 @@
+"""All terminals of a runtime, by name: who can be asked, and the asking."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, final, overload
+
+import msgspec
+
+from greenroom.actors.terminal.actor import Ask, TerminalActor
+from greenroom.actors.terminal.broker import EVENTS, Terminal
+from greenroom.actors.terminal.notice import Notice, NoticeKind, Subscriber
+from greenroom.actors.terminal.store import TerminalStore
+from greenroom.actors.terminal.ticket import Ticket
+from greenroom.protocol.emitter import Emitter, ErrorHandler, Listener
+from greenroom.protocol.errors import FormError, TerminalDeadlock, TerminalError
+from greenroom.protocol.forms import Form
+from greenroom.protocol.terminals import AnswerFailure, AnswerRefusal, AnswerResult, PendingForm, TerminalSnapshot
+from greenroom.runtime.actor import Actor
+from greenroom.runtime.context import CURRENT
+from greenroom.runtime.ref import Ref, path_in_words
+from greenroom.runtime.reply import Reply
+from greenroom.runtime.tree import Tree
+from greenroom.runtime.waits import Node, Party, find_circle
+
+__all__ = ["TerminalManager"]
+
+UNSET = msgspec.UNSET
+
+
+@final
+class Terminals(Actor):
+    """Parent of every terminal's actor; it has no messages of its own."""
+
+    __slots__ = ()
+
+
+@final
+class TerminalManager:
+    """The terminals of one tree.
+
+    `timeout` is the default of every terminal, in seconds (None: forms never expire), `cap` how many forms each may hold
+    (None: any number). `store` keeps terminals' own settings for `save` and `open`. `on` registers first listeners and
+    `error(exception, event)` hears what listeners raise.
+
+    Events of its `emitter`: `pending(record)`, `answer(to, id, values)` with passwords masked, `expire(to, id)` and
+    `withdraw(to, id)` (the asker has gone), each within the terminal's own step, after that terminal's own listeners.
+    """
+
+    def __init__(
+        self,
+        tree: Tree,
+        *,
+        store: TerminalStore | None = None,
+        timeout: float | None = 300.0,
+        cap: int | None = None,
+        on: Mapping[str, Listener] | None = None,
+        error: ErrorHandler | None = None,
+        wall_clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._tree = tree
+        self._store = store
+        self._timeout = timeout
+        self._cap = cap
+        self._error = error
+        self._terminals: dict[str, Terminal] = {}
+        self._subscribers: dict[str, dict[Subscriber, None]] = {}
+        self._destroyed = False
+        self.wall_clock = wall_clock
+        self.emitter = Emitter(EVENTS, on=on, error=error)
+        self._ref = tree.spawn(Terminals(), "terminals")
+
+    # ---------------------------------------------------------------- the registry
+
+    @property
+    def count(self) -> int:
+        """How many terminals there are."""
+        return len(self._terminals)
+
+    def terminal(self, name: str) -> Terminal | None:
+        """The terminal of that name, if there is one."""
+        return self._terminals.get(name)
+
+    def terminals(self) -> list[str]:
+        """All names, in order of adding."""
+        return list(self._terminals)
+
+    def add(
+        self,
+        name: str,
+        *,
+        timeout: float | None | msgspec.UnsetType = UNSET,
+        cap: int | None | msgspec.UnsetType = UNSET,
+        operator: Ref | None = None,
+        on: Mapping[str, Listener] | None = None,
+        error: ErrorHandler | None = None,
+    ) -> Terminal:
+        """Add a terminal that can be asked from now on. One that is there already is returned as it is, options ignored.
+
+        Options that are not given are the manager's. `operator` is the actor that answers for it: asks of the terminal
+        wait for that actor, and when it ends for good the terminal is removed.
+
+        Raises TerminalError DESTROYED, and TerminalDeadlock if the operator waits, by asks in this name, for itself.
+        """
+        if self._destroyed:
+            raise self._gone()
+        if (found := self._terminals.get(name)) is not None:
+            return found
+        _check_limits(name, timeout, cap)
+        party = self._tree.waits.party(name)
+        if operator is not None:
+            self._hand_over(party, operator)
+        terminal = Terminal(
+            self,
+            name,
+            party=party,
+            timeout=self._timeout if timeout is UNSET else timeout,
+            own_timeout=timeout,
+            cap=self._cap if cap is UNSET else cap,
+            operator=operator,
+            on=on,
+            error=error if error is not None else self._error,
+        )
+        terminal.ref = self._tree.spawn(TerminalActor(terminal), self._place(name), parent=self._ref)
+        self._terminals[name] = terminal
+        if operator is not None:
+            if operator.alias is None:
+                operator.alias = name
+            operator.watch(lambda _ended: self._remove_soon(terminal))
+        return terminal
+
+    def _place(self, name: str) -> str:
+        """A free name beneath /terminals. A removed terminal may still be ending where the new one wants to be."""
+        place = base = name.replace("%", "%25").replace("/", "%2F") or "%"
+        number = 1
+        while place in (self._ref.children or {}):
+            number += 1
+            place = f"{base}~{number}"
+        return place
+
+    @staticmethod
+    def _hand_over(party: Party, operator: Ref) -> None:
+        """Asks that were made in the name before somebody operated it are the operator's from now on."""
+        waits = list(party.waiting or ())
+        for wait in waits:
+            if path := find_circle((operator.work,), wait.goals(), (party.name,), wait.label):
+                raise _circle(party.name, path[1], path)
+        for wait in waits:
+            wait.move(party, operator.work)
+
+    def _remove_soon(self, terminal: Terminal) -> None:
+        if self._terminals.get(terminal.name) is terminal:
+            del self._terminals[terminal.name]
+        terminal.ref.stop_soon(reason="removed")
+
+    @overload
+    async def remove(self, names: str | Iterable[str]) -> bool: ...
+
+    @overload
+    async def remove(self) -> None: ...
+
+    async def remove(self, names: str | Iterable[str] | None = None) -> bool | None:
+        """Remove one terminal, several or all, one after another in order of adding; their forms expire.
+
+        True if at least one was there (None where all were meant). Cancelled: those begun with are removed, the rest stay.
+        """
+        wanted = None if names is None else {names} if isinstance(names, str) else set(names)
+        removed = False
+        for terminal in list(self._terminals.values()):
+            if (wanted is None or terminal.name in wanted) and self._terminals.get(terminal.name) is terminal:
+                removed = True
+                del self._terminals[terminal.name]
+                await terminal.ref.stop(reason="removed")
+        return None if wanted is None else removed
+
+    async def destroy(self) -> None:
+        """Remove all terminals and take no more, for good; idempotent. Every later ask ends as TARGET."""
+        self._destroyed = True
+        await self.remove()
+        self.emitter.close()
+        self._subscribers.clear()
+
+    async def open(self, name: str) -> Terminal | None:
+        """The terminal of that name: the one there is, or a new one with the settings that the store has of it.
+
+        None without a store, or if the store has none that can be read. Raises TerminalError DESTROYED and what the store
+        raises.
+        """
+        if self._destroyed:
+            raise self._gone()
+        if (found := self._terminals.get(name)) is not None or self._store is None:
+            return found
+        snapshot = _readable(await self._store.get(name))
+        if self._destroyed:  # pyright: ignore[reportUnnecessaryComparison] # it may be meanwhile
+            raise self._gone()
+        if snapshot is None:
+            return self._terminals.get(name)
+        return self.add(name, timeout=UNSET if snapshot.timeout is UNSET else snapshot.timeout / 1000)
+
+    async def save(self, name: str) -> bool:
+        """Store the settings that were given for this very terminal. False without a store or such a terminal."""
+        terminal = self._terminals.get(name)
+        if terminal is None or self._store is None:
+            return False
+        own = terminal.own_timeout
+        await self._store.set(TerminalSnapshot(name, UNSET if own is UNSET or own is None else round(own * 1000)))
+        return True
+
+    # ---------------------------------------------------------------- asking and answering
+
+    async def ask(
+        self,
+        from_: str | None,
+        to: str,
+        form: Form,
+        *,
+        timeout: float | None | msgspec.UnsetType = UNSET,
+    ) -> dict[str, Any]:
+        """Park `form` at the terminal `to`, in the name of `from_` (None: in nobody's), and wait for its values.
+
+        `timeout` is in seconds from parking, None for no limit; where it is not given, the terminal's own holds.
+
+        Refused before anything is parked, the form still editing: TerminalError TARGET (context `to`, `known`), and
+        TerminalDeadlock (`from`, `to`, `path`) if somebody the terminal waits for waits for the asker. Refused with the form
+        abandoned: TerminalError LIMIT (`cap`), EXPIRE (`reason`). A form that nobody answered ends as FormError ABANDONED
+        with the `reason`: `timeout`, `stopped`, `removed`, `restarted`.
+
+        Cancelled: the form is withdrawn and everybody who looks at it is told at once.
+        """
+        terminal = self._terminals.get(to)
+        if terminal is None:
+            raise self._no_target(to)
+        if form.status != "editing":
+            raise FormError(
+                form.status.upper(), f"A form that is {form.status} cannot be asked; make a new one.", {"to": to}
+            )
+        current = CURRENT.get()
+        named = self._asker(from_)
+        waiter = named or current
+        second = current if named is not None and current is not named else None
+        operator = terminal.operator
+        target: Node
+        if operator is None:
+            target, other = terminal.party, None
+        else:
+            target, other = operator, operator.work
+        if waiter is not None:
+            self._refuse_circle(from_, to, waiter, second, target, other)
+        # No checkpoint between the check and the wait that the constructor links.
+        ref = terminal.ref
+        if ref.mailbox.closed:
+            form.destroy()
+            raise terminal.expired(ref.reason or "stopped")
+        reply = Reply(Ask(form, from_, timeout), ref, waiter, target, second, other, None if operator is None else to)
+        ref.mailbox.queue(reply)
+        try:
+            return await reply.wait()
+        finally:
+            if reply.withdrawn and reply.note is None:  # cancelled before the terminal saw it
+                form.destroy()
+
+    def _asker(self, from_: str | None) -> Node | None:
+        """Who waits when something is asked in that name: its operator's work, or the name itself."""
+        if from_ is None:
+            return None
+        terminal = self._terminals.get(from_)
+        if terminal is None:
+            return self._tree.waits.party(from_)
+        return terminal.party if terminal.operator is None else terminal.operator.work
+
+    @staticmethod
+    def _refuse_circle(
+        from_: str | None, to: str, waiter: Node, second: Node | None, target: Node, other: Node | None
+    ) -> None:
+        waits = target.waiting or (other is not None and other.waiting)
+        asked = waiter.asked or (second is not None and second.asked)
+        if not (waits and asked) and waiter is not target and waiter is not other and second not in (target, other):
+            return
+        starts, goals = (waiter,), (target,)
+        names: tuple[str, ...] = (from_ if from_ is not None else waiter.label,)
+        if second is not None:
+            starts, names = (waiter, second), (*names, second.label)
+        if other is not None:
+            goals = (target, other)
+        if path := find_circle(starts, goals, names, to):
+            raise _circle(from_, to, path)
+
+    async def answer(self, to: str, id: str, values: Mapping[str, Any], *, whole: bool = False) -> AnswerResult:
+        """Answer a form that is pending at `to`; see `Terminal.answer`. Never raises for a wrong name, id or value."""
+        terminal = self._terminals.get(to)
+        if terminal is None:
+            return AnswerFailure(error=AnswerRefusal("target"))
+        return await terminal.answer(id, values, whole=whole)
+
+    def pending(self, to: str | None = None) -> list[PendingForm]:
+        """The forms that are parked, at one terminal or at all, in order of adding and parking. Nothing for an unknown name."""
+        if to is not None:
+            terminal = self._terminals.get(to)
+            return terminal.pending() if terminal is not None else []
+        return [record for terminal in self._terminals.values() for record in terminal.pending()]
+
+    # ---------------------------------------------------------------- being told
+
+    def subscribe(self, name: str, subscriber: Subscriber) -> Callable[[], None]:
+        """Call `subscriber(notice)` for whatever happens at the terminal of that name, until the returned function is called.
+
+        The subscription hangs on the name: it may precede the terminal and outlives its removal and re-adding. What happens
+        at other terminals costs it nothing.
+        """
+        self._subscribers.setdefault(name, {})[subscriber] = None
+
+        def unsubscribe() -> None:
+            subscribers = self._subscribers.get(name)
+            if subscribers is not None and subscribers.pop(subscriber, self) is None and not subscribers:
+                del self._subscribers[name]
+
+        return unsubscribe
+
+    @property
+    def subscriptions(self) -> int:
+        """How many subscribers there are, over all names."""
+        return sum(map(len, self._subscribers.values()))
+
+    def announce(self, name: str, kind: NoticeKind, ticket: Ticket, values: dict[str, Any] | None) -> None:
+        """Called by a terminal, in its own step, after its own listeners."""
+        emitter = self.emitter
+        if emitter.count:
+            if kind == "pending":
+                emitter.emit("pending", ticket.record)
+            elif kind == "answered":
+                emitter.emit("answer", name, ticket.id, values)
+            else:
+                emitter.emit("expire" if kind == "expired" else "withdraw", name, ticket.id)
+        subscribers = self._subscribers.get(name)
+        if subscribers:
+            notice = Notice(kind, name, ticket)
+            for subscriber in tuple(subscribers):
+                try:
+                    subscriber(notice)
+                except Exception as error:
+                    emitter.report(error, kind)
+
+    # ---------------------------------------------------------------- refusals
+
+    def _no_target(self, to: str) -> TerminalError:
+        known = self.terminals()
+        names = ", ".join(known[:20]) + (f" and {len(known) - 20} more" if len(known) > 20 else "")
+        return TerminalError(
+            "TARGET",
+            f"There is no terminal {to}. " + (f"There are {names}." if known else "There is none yet; add it first."),
+            {"to": to, "known": known},
+        )
+
+    @staticmethod
+    def _gone() -> TerminalError:
+        return TerminalError("DESTROYED", "These terminals were destroyed; nothing can be added or opened any more.")
+
+
+def _readable(stored: object) -> TerminalSnapshot | None:
+    """What a store gave, if it is a terminal's settings: a store is a user's own code, and its rows may be old."""
+    try:
+        snapshot = msgspec.convert(stored, TerminalSnapshot, from_attributes=True)
+    except msgspec.ValidationError:
+        return None
+    return snapshot if snapshot.id and (snapshot.timeout is UNSET or snapshot.timeout >= 0) else None
+
+
+def _circle(from_: str | None, to: str, path: list[str]) -> TerminalDeadlock:
+    asker = path[0]
+    return TerminalDeadlock(
+        "DEADLOCK",
+        f"{asker} cannot ask {to}: that would close a circle of waiting, {path_in_words(path)}. "
+        f"Answer what {asker} is being asked first, or decide without asking.",
+        {"from": asker if from_ is None else from_, "to": to, "path": path},
+    )
+
+
+def _check_limits(name: str, timeout: float | None | msgspec.UnsetType, cap: int | None | msgspec.UnsetType) -> None:
+    if isinstance(timeout, int | float) and not timeout >= 0:
+        raise ValueError(
+            f"The timeout of the terminal {name} is {timeout}; it is seconds from 0 on, or None for no limit"
+        )
+    if isinstance(cap, int) and cap < 0:
+        raise ValueError(f"The cap of the terminal {name} is {cap}; it is a number from 0 on, or None for no limit")

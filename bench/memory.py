@@ -1,0 +1,68 @@
+"""What is kept for things that only wait."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import trio
+import trio.testing
+
+from bench.harness import memory, workload
+from greenroom import FormSchema, Runtime, open_runtime, parse_form
+from greenroom.actors.terminal import Terminal
+from greenroom.protocol.forms import Form
+
+ONE = workload("one-field")
+TERMINALS = 100
+BATCH = 1_000
+
+
+def _distinct_schema() -> FormSchema:
+    parsed = parse_form(ONE["schema"])
+    assert parsed is not None, "the workload is a sound schema"
+    return parsed
+
+
+async def _ask(runtime: Runtime, from_: str, to: str) -> dict[str, Any]:
+    return await runtime.terminals.ask(from_, to, Form(_distinct_schema()))
+
+
+def _terminals(runtime: Runtime) -> list[Terminal]:
+    found = (runtime.terminals.terminal(name) for name in runtime.terminals.terminals())
+    return [terminal for terminal in found if terminal is not None]
+
+
+@memory("memory/parked-ask", count=100_000)
+async def parked_ask(count: int, measure: Callable[[], None]) -> None:
+    """Asks with their waiting tasks, over 100 terminals, each with a schema object of its own."""
+    async with open_runtime(tune_gc=True) as runtime:
+        for number in range(TERMINALS):
+            runtime.terminals.add(f"terminal-{number}")
+        async with trio.open_nursery() as nursery:
+            for number in range(count):
+                nursery.start_soon(_ask, runtime, f"agent-{number}", f"terminal-{number % TERMINALS}")
+                if number % BATCH == BATCH - 1:
+                    await trio.testing.wait_all_tasks_blocked()
+            await trio.testing.wait_all_tasks_blocked()
+            assert sum(terminal.count for terminal in _terminals(runtime)) == count
+            measure()
+            nursery.cancel_scope.cancel()
+
+
+@memory("memory/idle-terminal", count=100_000)
+async def idle_terminal(count: int, measure: Callable[[], None]) -> None:
+    """Terminals that have had one ask and its answer each."""
+    async with open_runtime(tune_gc=True) as runtime:
+        terminals, schema = runtime.terminals, _distinct_schema()
+        for number in range(count):
+            name = f"terminal-{number}"
+            terminals.add(name)
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(functools.partial(terminals.ask, "agent", name, Form(schema)))
+                await trio.testing.wait_all_tasks_blocked()
+                (record,) = terminals.pending(name)
+                assert (await terminals.answer(name, record.id, ONE["valid"])).success
+        await trio.testing.wait_all_tasks_blocked()
+        measure()
