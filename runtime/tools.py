@@ -185,7 +185,7 @@ class ToolManager:
     @overload
     async def execute(self, calls: Sequence[ToolCall]) -> list[ToolResult]: ...
     async def execute(self, calls: ToolCall | Sequence[ToolCall]) -> ToolResult | list[ToolResult]:
-        """Runs one call, or several at a time, and says how each ended; results stand in the order of the calls.
+        """Runs one call, or several at a time, and says how each ended. Calls start, and results stand, in their order.
 
         Nothing that a tool raises as an `Exception` leaves here: it becomes a failure with its text, and the other
         calls go on. Cancellation, `KeyboardInterrupt` and groups that hold one pass; a cancelled batch gives no results
@@ -203,6 +203,7 @@ class ToolManager:
         async with trio.open_nursery() as nursery:
             for index, call in enumerate(calls):
                 nursery.start_soon(settle, index, call)
+                await trio.lowlevel.checkpoint()  # tasks that become runnable together run in no particular order
         return [results[index] for index in range(len(calls))]
 
     async def run(self, name: str, args: Any, caller: object = None) -> Any:

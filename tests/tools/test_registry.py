@@ -329,6 +329,13 @@ async def test_a_batch_may_be_empty_or_large() -> None:
     assert (results[7], results[199]) == (success(49, "square", "7"), success(39601, "square", "199"))
 
 
+async def test_calls_of_a_batch_start_in_their_order() -> None:
+    started: list[int] = []
+    tools = registry(Tool("t", lambda args: started.append(args["n"])))
+    await tools.execute([call("t", {"n": n}) for n in range(50)])
+    assert started == list(range(50))
+
+
 async def test_a_name_is_looked_up_when_its_call_runs() -> None:
     tools = ToolManager()
     tools.add(Tool("swap", lambda: tools.add(Tool("late", lambda: "found"))))
