@@ -14,7 +14,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Generator
-from weakref import WeakValueDictionary
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from greenroom.runtime.actor import Actor
 
 __all__ = ["Node", "Party", "Wait", "WaitGraph", "find_circle"]
 
@@ -39,6 +42,11 @@ class Node:
         """How a path names this party."""
         return self.name
 
+    @property
+    def actor(self) -> Actor | None:
+        """The actor that this is a node of. None: it is only a name."""
+        return None
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
 
@@ -46,7 +54,12 @@ class Node:
 class Party(Node):
     """A node that is only a name: a person, a program outside, anybody in whose name something is asked."""
 
-    __slots__ = ("__weakref__",)
+    __slots__ = ("held",)
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.held = False
+        """Somebody keeps it, such as the terminal of that name."""
 
 
 class Wait:
@@ -89,6 +102,10 @@ class Wait:
             self._link_more()
 
     def _link_more(self) -> None:
+        if self.second is self.waiter:
+            self.second = None
+        if self.other is self.target:
+            self.other = None
         if self.second is not None:
             if self.second.waiting is None:
                 self.second.waiting = {}
@@ -146,25 +163,38 @@ class Wait:
         """The nodes that must go on for it to end."""
         return (self.target,) if self.other is None else (self.target, self.other)
 
+    @property
+    def kind(self) -> str:
+        """What is waited with, in a word: the type of a request, `join`, or `send` for standing in line."""
+        return "send"
+
 
 class WaitGraph:
-    """The parties that are only names, by name. A name that nobody holds and no wait mentions is forgotten by itself."""
+    """The parties that are only names, by name."""
 
-    __slots__ = ("_parties",)
+    __slots__ = ("_parties", "_sweep_at")
 
     def __init__(self) -> None:
-        self._parties: WeakValueDictionary[str, Party] = WeakValueDictionary()
+        self._parties: dict[str, Party] = {}
+        self._sweep_at = 64
 
     def party(self, name: str) -> Party:
-        """The node of that name, made at first use. Keep it as long as it is meant to be the same one."""
+        """The node of that name. It stays the same one while it is `held` or a wait mentions it.
+
+        A wait that is to mention it begins in the same step, before the next call: one that nobody holds and no wait
+        mentions may be forgotten then.
+        """
         found = self._parties.get(name)
         if found is None:
+            if len(self._parties) >= self._sweep_at:  # now and then, so that a name costs constant time on average
+                self._parties = {party.name: party for party in self.parties()}
+                self._sweep_at = 64 + 2 * len(self._parties)
             found = self._parties[name] = Party(name)
         return found
 
     def parties(self) -> list[Party]:
-        """Every name that is held or waits, in no promised order."""
-        return list(self._parties.values())
+        """Every name that is held or that a wait mentions, in no promised order."""
+        return [party for party in self._parties.values() if party.held or party.waiting or party.asked]
 
 
 def find_circle(
@@ -175,9 +205,9 @@ def find_circle(
 ) -> list[str] | None:
     """The path `[start, goal, ..., start]` that a wait of `starts` for `goals` would close, or None.
 
-    Whether there is one is found by two searches that take turns: what the goals wait for, and who waits for the starts.
-    Whichever ends first decides, so the cost is about twice the cheaper end's waits. Only a refusal walks once more,
-    breadth first from the goals in the order of their waits, so that its path is always the same shortest one.
+    Whether there is one is found by two searches that take turns: what the goals wait for, and who waits for the
+    starts. Whichever ends first decides, so the cost is about twice the cheaper end's waits. Only a refusal walks once
+    more, breadth first from the goals in the order of their waits, so that its path is always the same shortest one.
 
     `names` are the words by which the path calls the starts (default: their labels), `label` the word for the goals.
     """
@@ -251,8 +281,7 @@ def _shortest(
     while line:
         node = line.popleft()
         if node in starts:
-            name = names[starts.index(node)]
-            return [name, *_steps(came, came[node][0]), name] if came[node][0] else [name, came[node][1]]
+            return _path(names[starts.index(node)], came, node)
         for wait in node.waiting or ():
             for reached in wait.goals():
                 if reached not in came:
@@ -261,10 +290,15 @@ def _shortest(
     return None
 
 
-def _steps(came: dict[Node, tuple[Node | None, str]], node: Node | None) -> list[str]:
-    steps: list[str] = []
+def _path(start: str, came: dict[Node, tuple[Node | None, str]], end: Node) -> list[str]:
+    node, name = came[end]
+    if node is None:  # the start is itself a goal
+        return [start, name]
+    path = [start]
     while node is not None:
         node, name = came[node]
-        if not steps or steps[-1] != name:
-            steps.append(name)
-    return steps[::-1]
+        if name != path[-1]:
+            path.append(name)
+    if path[-1] != start or len(path) == 1:
+        path.append(start)
+    return path[::-1]

@@ -124,6 +124,7 @@ class TerminalManager:
         )
         terminal.ref = self._tree.spawn(TerminalActor(terminal), self._place(name), parent=self._ref)
         self._terminals[name] = terminal
+        party.held = True
         if operator is not None:
             if operator.alias is None:
                 operator.alias = name
@@ -151,8 +152,12 @@ class TerminalManager:
 
     def _remove_soon(self, terminal: Terminal) -> None:
         if self._terminals.get(terminal.name) is terminal:
-            del self._terminals[terminal.name]
+            self._forget(terminal)
         terminal.ref.stop_soon(reason="removed")
+
+    def _forget(self, terminal: Terminal) -> None:
+        del self._terminals[terminal.name]
+        terminal.party.held = False
 
     @overload
     async def remove(self, names: str | Iterable[str]) -> bool: ...
@@ -170,7 +175,7 @@ class TerminalManager:
         for terminal in list(self._terminals.values()):
             if (wanted is None or terminal.name in wanted) and self._terminals.get(terminal.name) is terminal:
                 removed = True
-                del self._terminals[terminal.name]
+                self._forget(terminal)
                 await terminal.ref.stop(reason="removed")
         return None if wanted is None else removed
 
