@@ -1,0 +1,98 @@
+"""A terminal as an attached client sees it: what is pending there, and what happens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, final
+
+import trio
+
+from greenroom.protocol.errors import RpcError
+from greenroom.protocol.rpc import Attachment, FormPending, TerminalEvent
+from greenroom.protocol.terminals import AnswerResult, PendingForm
+
+if TYPE_CHECKING:
+    from greenroom.actors.client.client import Client
+
+__all__ = ["AttachedTerminal"]
+
+
+@final
+class AttachedTerminal:
+    """Made by `Client.attach`. Iterating it gives events, each once, in order; the first follows what was pending.
+
+    ::
+
+        async with client.attach("ops") as ops:
+            for form in ops.pending.values():
+                ...
+            async for event in ops:
+                ...
+
+    Iterating ends with RpcError CLOSED when the connection does, and with OVERFLOW when more events than `buffer` wait
+    to be taken: `pending` is right all the same, so look there and attach again. Leaving the block ends it quietly.
+    """
+
+    def __init__(self, client: Client, name: str, buffer: int) -> None:
+        self._client = client
+        self.name = name
+        self.pending: dict[str, PendingForm] = {}
+        """By id, oldest first. Kept current whether or not events are taken."""
+        self._attached = False
+        self._send, self._receive = trio.open_memory_channel[TerminalEvent](buffer)
+        self._error: RpcError | None = None
+
+    def __aiter__(self) -> AttachedTerminal:
+        return self
+
+    async def __anext__(self) -> TerminalEvent:
+        """The next event, waiting without a deadline but the connection's. Cancelled: none is lost."""
+        try:
+            return await self._receive.receive()
+        except trio.EndOfChannel:
+            if self._error is not None:
+                raise self._error from None
+            raise StopAsyncIteration from None
+
+    async def answer(self, id: str, values: Mapping[str, Any]) -> AnswerResult:
+        """Answer a form that is pending here; see `Client.answer`."""
+        return await self._client.answer(self.name, id, values)
+
+    async def withdraw(self, id: str) -> bool:
+        """Take a form back in its asker's name; see `Client.withdraw`."""
+        return await self._client.withdraw(self.name, id)
+
+    # ---------------------------------------------------------------- what the client calls
+
+    def begin(self, attachment: Attachment) -> None:
+        """Start from what was pending when the server began to notify."""
+        self.pending = {form.id: form for form in attachment.pending}
+        self._attached = True
+
+    def take(self, event: TerminalEvent) -> None:
+        """Something happened. Before `begin` it is part of what that brings."""
+        if not self._attached:
+            return
+        if isinstance(event, FormPending):
+            self.pending[event.form.id] = event.form
+        else:
+            self.pending.pop(event.id, None)
+        try:
+            self._send.send_nowait(event)
+        except trio.WouldBlock:
+            self.end(
+                RpcError(
+                    "OVERFLOW",
+                    f"More events of the terminal {self.name} wait than its buffer holds; look at `pending`, and "
+                    "attach again with a larger buffer or take events sooner.",
+                    {"terminal": self.name},
+                )
+            )
+        except trio.BrokenResourceError:
+            pass  # it has ended
+
+    def end(self, error: RpcError | None) -> None:
+        """No more events: after those that wait the iteration ends, with that error if there is one."""
+        if self._error is None:
+            self._error = error
+        self._send.close()

@@ -1,0 +1,330 @@
+"""One end of a WebSocket: text frames in and out, one writer, a heartbeat, and an end that comes in time.
+
+trio-websocket keeps the protocol. What it leaves to its users is here: it never gives up on a peer that is silent or
+does not read, a cancelled send leaves half a frame on the wire, and closing waits for a peer as long as that likes.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from math import inf
+from typing import Any, Final, cast, final
+
+import msgspec
+import trio
+from trio_websocket import (
+    ConnectionClosed,
+    ConnectionRejected,
+    WebSocketConnection,
+    wrap_client_stream,
+    wrap_server_stream,
+)
+from wsproto.frame_protocol import FrameProtocol
+
+from greenroom.actors.client.stream import GuardedStream
+
+__all__ = [
+    "ABNORMAL",
+    "GOING_AWAY",
+    "NORMAL",
+    "PROTOCOL_ERROR",
+    "TOO_BIG",
+    "TRY_AGAIN",
+    "FrameSocket",
+    "HandshakeFailed",
+    "SocketLimits",
+    "accept",
+    "dial",
+]
+
+NORMAL: Final = 1000
+GOING_AWAY: Final = 1001
+PROTOCOL_ERROR: Final = 1002
+ABNORMAL: Final = 1006
+"""Never sent: what an end without a close frame is called (RFC 6455, section 7.4)."""
+TOO_BIG: Final = 1009
+TRY_AGAIN: Final = 1013
+
+_UNTOLD: Final = (PROTOCOL_ERROR, 1007)
+"""Closes that trio-websocket decides on by itself, for what a peer's frames are, without telling the peer."""
+
+_QUEUE: Final = 16
+"""How many messages the library reads ahead. While it cannot, it answers no pings."""
+_RECEIVE: Final = 65_536
+
+
+class HandshakeFailed(Exception):
+    """No WebSocket came about: the peer was too slow, broke the protocol, or answered with the HTTP `status`."""
+
+    def __init__(self, status: int | None = None) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+class SocketLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """What a connection may take. All times are in seconds."""
+
+    ping_interval: float = 20.0
+    ping_timeout: float = 20.0
+    """A peer that has not answered a ping by then is gone."""
+    send_timeout: float = 10.0
+    """A peer that has not taken a frame by then is gone."""
+    close_timeout: float = 1.0
+    """How long an end may take, from the decision to the last byte."""
+    handshake_timeout: float = 10.0
+    message_size: int = 1 << 20
+    """The most bytes of a message that comes in; a longer one closes the connection with code 1009."""
+    queued_frames: int = 1024
+    queued_bytes: int = 16 << 20
+    """What may wait to be sent; a first frame always fits. One more, and the connection is closed with code 1013."""
+
+
+@final
+class FrameSocket:
+    """A WebSocket that is open.
+
+    ::
+
+        async with trio.open_nursery() as nursery:
+            socket.start(nursery)
+            await socket.read(handle)
+            nursery.cancel_scope.cancel()
+        await socket.close()
+
+    `close` must be called in the end, whatever happened.
+    """
+
+    def __init__(self, ws: WebSocketConnection, stream: GuardedStream, limits: SocketLimits, library: _Library) -> None:
+        self._ws = ws
+        self._stream = stream
+        self._limits = limits
+        self._library = library
+        self._queue: deque[bytes] = deque()
+        self._queued_bytes = 0
+        self._writer = trio.lowlevel.ParkingLot()
+        self._reading = trio.CancelScope()
+        self._over_by = inf
+        self.code: int | None = None
+        """Why it ends, as a close code of RFC 6455; None while it goes on."""
+        self.reason = ""
+
+    @property
+    def queued(self) -> int:
+        """How many frames wait to be sent."""
+        return len(self._queue)
+
+    def start(self, nursery: trio.Nursery) -> None:
+        """Start the writer and the heartbeat. They end with the nursery, which never sees them fail."""
+        nursery.start_soon(self._write)
+        nursery.start_soon(self._beat)
+
+    def send(self, frame: bytes) -> None:
+        """Put one message into the line of those to be sent; returns at once.
+
+        A line that is full ends the connection: its peer does not keep up. After an end the message is dropped.
+        """
+        if self.code is not None:
+            return
+        if self._queue and (
+            len(self._queue) >= self._limits.queued_frames
+            or self._queued_bytes + len(frame) > self._limits.queued_bytes
+        ):
+            self._queue.clear()
+            self.end(TRY_AGAIN, "too slow: connect again, what is pending will be shown again")
+            return
+        self._queue.append(frame)
+        self._queued_bytes += len(frame)
+        self._writer.unpark()
+
+    def end(self, code: int, reason: str = "") -> None:
+        """Begin to end: `read` returns, and `close` will tell the peer. Only the first end counts."""
+        if self.code is None:
+            self.code, self.reason = code, reason
+            self._hurry()
+            self._reading.cancel()
+
+    def _hurry(self) -> None:
+        """From now on everything together may take no longer than `close_timeout`."""
+        if self._over_by == inf:
+            self._over_by = trio.current_time() + self._limits.close_timeout
+            self._stream.hurry(self._limits.close_timeout)
+
+    async def read(self, handle: Callable[[str | bytes], object]) -> None:
+        """Hand each message to `handle`, in order, until the connection ends; without a deadline but the heartbeat's.
+
+        What `handle` raises is raised here. On every way out the connection has begun to end.
+        """
+        try:
+            with self._reading:
+                while True:
+                    message = await self._ws.get_message()
+                    if len(message) * 4 > self._limits.message_size and _size(message) > self._limits.message_size:
+                        self.end(TOO_BIG, f"a message has at most {self._limits.message_size} bytes")
+                        return
+                    handle(message)
+        except ConnectionClosed as closed:
+            self.end(*((closed.reason.code, closed.reason.reason or "") if closed.reason else (ABNORMAL, "")))
+        finally:
+            self._hurry()
+
+    async def _write(self) -> None:
+        try:
+            while True:
+                while self._queue:
+                    # Taken from the line when it is sent: if that is cancelled before it began, `close` sends it.
+                    await self._ws.send_message(self._queue[0].decode())
+                    if self._queue:
+                        self._queued_bytes -= len(self._queue.popleft())
+                await self._writer.park()
+        except ConnectionClosed:
+            self.end(ABNORMAL, "the peer takes nothing any more")
+
+    async def _beat(self) -> None:
+        try:
+            while True:
+                await trio.sleep(self._limits.ping_interval)
+                with trio.move_on_after(self._limits.ping_timeout) as scope:
+                    await self._ws.ping()
+                if scope.cancelled_caught:
+                    self.end(ABNORMAL, f"no answer to a ping within {self._limits.ping_timeout:g} s")
+                    return
+        except ConnectionClosed:
+            self.end(ABNORMAL, "the peer takes nothing any more")
+
+    async def close(self, last: Sequence[bytes] = ()) -> None:
+        """End the connection for good: tell the peer, with the messages of `last` before, if it can still be told.
+
+        Takes at most `close_timeout` seconds, and is not cancelled before: what the peer is told last matters most when
+        everything here is being cancelled.
+        """
+        if self.code is None:
+            self.end(NORMAL)
+        with trio.CancelScope(shield=True):
+            with trio.move_on_at(self._over_by):
+                with suppress(ConnectionClosed, trio.BrokenResourceError, trio.ClosedResourceError):
+                    await self._say_goodbye((*self._queue, *last))
+            self._library.scope.cancel()
+            await self._stream.kill()
+
+    async def _say_goodbye(self, frames: Sequence[bytes]) -> None:
+        code = self.code or NORMAL
+        if self._stream.dead or code == ABNORMAL:
+            return
+        if self._ws.closed is None:
+            for frame in frames:
+                await self._ws.send_message(frame.decode())
+            await self._ws.aclose(code, self.reason or None)
+            return
+        self._library.scope.cancel()
+        if code in _UNTOLD:
+            await self._stream.deliver(FrameProtocol(client=self._ws.is_client, extensions=[]).close(code))
+        if code == TOO_BIG or code in _UNTOLD:  # the peer may still be sending
+            await self._stream.linger()
+
+
+def _size(message: str | bytes) -> int:
+    return len(message) if isinstance(message, bytes) else len(message.encode())
+
+
+@final
+class _Library:
+    """Stands where trio-websocket wants a nursery, for the one task that it starts: its reader.
+
+    The reader must outlive a cancellation of everything else, for only it can hear the peer's part of the closing
+    handshake; and what it raises must not take the nursery down.
+    """
+
+    def __init__(self, nursery: trio.Nursery) -> None:
+        self._nursery = nursery
+        self.scope = trio.CancelScope(shield=True)
+        self.ended: Callable[[], object] = _nothing
+        """Called when the reader has ended, by itself or cancelled."""
+        self.failure: Exception | None = None
+
+    def start_soon(self, function: Callable[..., Awaitable[object]], *args: object) -> None:
+        self._nursery.start_soon(self._run, function, args)
+
+    async def _run(self, function: Callable[..., Awaitable[object]], args: Sequence[object]) -> None:
+        with self.scope:
+            try:
+                await function(*args)
+            except Exception as error:
+                self.failure = error
+            self.ended()
+
+    def as_nursery(self) -> trio.Nursery:
+        return cast("trio.Nursery", self)  # it is asked for nothing but `start_soon`
+
+
+async def accept(nursery: trio.Nursery, stream: GuardedStream, limits: SocketLimits) -> FrameSocket:
+    """The server's side of a handshake whose request the stream begins with. No extension is agreed on.
+
+    Raises `HandshakeFailed`, with the stream killed. `nursery` must stay open until the socket is closed.
+    """
+
+    async def shake(library: _Library) -> WebSocketConnection:
+        request = await wrap_server_stream(
+            library.as_nursery(), stream, _QUEUE, limits.message_size, receive_buffer_size=_RECEIVE
+        )
+        return await request.accept()
+
+    return await _open(nursery, stream, limits, shake)
+
+
+async def dial(
+    nursery: trio.Nursery,
+    stream: GuardedStream,
+    host: str,
+    resource: str,
+    limits: SocketLimits,
+    headers: Sequence[tuple[bytes, bytes]] = (),
+) -> FrameSocket:
+    """The client's side of a handshake. Raises `HandshakeFailed`, with the stream killed.
+
+    `nursery` must stay open until the socket is closed.
+    """
+
+    async def shake(library: _Library) -> WebSocketConnection:
+        return await wrap_client_stream(
+            library.as_nursery(),
+            cast("Any", stream),  # any stream will do; it is declared for sockets
+            host,
+            resource,
+            extra_headers=list(headers),
+            message_queue_size=_QUEUE,
+            max_message_size=limits.message_size,
+            receive_buffer_size=_RECEIVE,
+        )
+
+    return await _open(nursery, stream, limits, shake)
+
+
+async def _open(
+    nursery: trio.Nursery,
+    stream: GuardedStream,
+    limits: SocketLimits,
+    shake: Callable[[_Library], Awaitable[WebSocketConnection]],
+) -> FrameSocket:
+    library = _Library(nursery)
+    ws: WebSocketConnection | None = None
+    try:
+        with trio.move_on_after(limits.handshake_timeout) as scope:
+            library.ended = scope.cancel  # its reader has given up: there is nothing to wait for
+            ws = await shake(library)
+    except ConnectionClosed:
+        pass
+    finally:
+        library.ended = _nothing
+        if ws is None:
+            library.scope.cancel()
+            await stream.kill()
+    if ws is None:
+        status = library.failure.status_code if isinstance(library.failure, ConnectionRejected) else None
+        raise HandshakeFailed(status)
+    return FrameSocket(ws, stream, limits, library)
+
+
+def _nothing() -> None:
+    pass

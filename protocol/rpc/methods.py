@@ -1,0 +1,359 @@
+"""Every method and notification of the gateway, each with the structs of its params and its result.
+
+This is the only description of them: the gateway reads params and the client reads results by it, and `docs/rpc.md` is
+generated from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, Final, Generic, TypeAlias, TypeVar, final
+
+import msgspec
+
+from greenroom.protocol.forms import Value
+from greenroom.protocol.rpc.frames import RequestId
+from greenroom.protocol.rpc.results import read_answer, read_tool_result
+from greenroom.protocol.terminals import AnswerResult, PendingForm
+from greenroom.protocol.tools import ToolDefinition, ToolResult
+from greenroom.protocol.tree import TreeSnapshot
+
+__all__ = [
+    "ANSWER",
+    "ASK",
+    "ATTACH",
+    "CALL_TOOL",
+    "CANCEL",
+    "DETACH",
+    "FORM_ANSWERED",
+    "FORM_EXPIRED",
+    "FORM_PENDING",
+    "FORM_WITHDRAWN",
+    "LIST_TERMINALS",
+    "LIST_TOOLS",
+    "METHODS",
+    "NOTIFICATIONS",
+    "PENDING",
+    "SHUTDOWN",
+    "TREE",
+    "WITHDRAW",
+    "AnswerForm",
+    "AskTerminal",
+    "AttachTerminal",
+    "Attachment",
+    "CallTool",
+    "CancelCall",
+    "Cancellation",
+    "DetachTerminal",
+    "Detachment",
+    "FormAnswered",
+    "FormExpired",
+    "FormPending",
+    "FormWithdrawn",
+    "ListTerminals",
+    "ListTools",
+    "Method",
+    "Notification",
+    "ReadPending",
+    "ReadTree",
+    "Shutdown",
+    "SubmittedValues",
+    "TerminalEvent",
+    "TerminalInfo",
+    "TerminalList",
+    "ToolList",
+    "WithdrawForm",
+    "Withdrawal",
+]
+
+P = TypeVar("P", bound="Params")
+R = TypeVar("R")
+
+
+class Params(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
+    """Base of what a method or a notification takes. A member that it does not know is refused."""
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Base of what a method gives back. A client ignores members that it does not know."""
+
+
+@final
+class Method(Generic[P, R]):
+    """A method: its name, the struct of its params, and what it gives back.
+
+    `read` makes a Python value of an encoded result; without it `result` is a type that msgspec can decode.
+    """
+
+    __slots__ = ("name", "params", "read", "result")
+
+    def __init__(self, name: str, params: type[P], result: Any, read: Callable[[msgspec.Raw], R] | None = None) -> None:
+        self.name = name
+        self.params = params
+        self.result = result
+        self.read: Callable[[msgspec.Raw], R] = read or msgspec.json.Decoder(result).decode
+
+    def __repr__(self) -> str:
+        return f"<Method {self.name}>"
+
+
+@final
+class Notification(Generic[P]):
+    """A notification of the server: its name and the struct of its params."""
+
+    __slots__ = ("name", "params")
+
+    def __init__(self, name: str, params: type[P]) -> None:
+        self.name = name
+        self.params = params
+
+    def __repr__(self) -> str:
+        return f"<Notification {self.name}>"
+
+
+# -------------------------------------------------------------------- terminals
+
+
+class ListTerminals(Params, frozen=True):
+    """Which terminals there are, in the order in which they were added."""
+
+
+class TerminalInfo(Result, frozen=True):
+    """A terminal at a glance."""
+
+    name: str
+    pending: int
+    """How many forms wait there."""
+    operated: bool
+    """An actor answers for it; otherwise it is for people and programs."""
+
+
+class TerminalList(Result, frozen=True):
+    """All terminals."""
+
+    terminals: tuple[TerminalInfo, ...]
+
+
+class AttachTerminal(Params, frozen=True):
+    """See what is pending at a terminal, and be notified of whatever happens there from that moment on.
+
+    Nothing falls between the two. An attachment ends with `terminal/detach` or with the connection; it outlives the
+    terminal and holds again when one of the same name is added. Attaching again gives the forms anew and no second copy
+    of each notification.
+    """
+
+    terminal: str
+
+
+class Attachment(Result, frozen=True):
+    """What an attached client starts from."""
+
+    terminal: str
+    pending: tuple[PendingForm, ...]
+    """In the order in which they were parked."""
+
+
+class DetachTerminal(Params, frozen=True):
+    """Be notified of that terminal no more."""
+
+    terminal: str
+
+
+class Detachment(Result, frozen=True):
+    """Whether there was anything to end."""
+
+    detached: bool
+
+
+class ReadPending(Params, frozen=True):
+    """The forms that are parked now, at one terminal or at all of them."""
+
+    terminal: str | None = None
+    """Null or absent: at all of them, in the order in which they were added."""
+
+
+class PendingList(Result, frozen=True):
+    """Parked forms, in the order in which they were parked."""
+
+    pending: tuple[PendingForm, ...]
+
+
+class AskTerminal(Params, frozen=True):
+    """Park a form at a terminal and wait for its answer, which is the result of the call.
+
+    Cancelling the call, or ending the connection, withdraws the form. Refused with TARGET (`known`), SCHEMA
+    (`problems`), DEADLOCK (`path`), LIMIT (`cap`) or EXPIRE (`reason`); a form that nobody answered ends as ABANDONED
+    with the `reason` `timeout`, `stopped`, `removed`, `restarted` or `withdrawn`.
+    """
+
+    to: str
+    schema: dict[str, Any]
+    """The form's document."""
+    from_: str | None = msgspec.field(name="from", default=None)
+    """In whose name it is asked: what that name waits for is part of the check for circles."""
+    timeout: Annotated[float, msgspec.Meta(ge=0)] | msgspec.UnsetType | None = msgspec.UNSET
+    """Milliseconds until it expires. Null: it never does. Absent: the terminal's own limit holds."""
+
+
+class SubmittedValues(Result, frozen=True):
+    """The answer, with defaults in and disabled fields out."""
+
+    values: dict[str, Any]
+
+
+class AnswerForm(Params, frozen=True):
+    """Answer a form: all of the values are accepted, or nothing is changed and the form stays pending.
+
+    A wrong terminal (`target`), id (`unknown`) or value (`rejected`, with the errors of the fields) is a result, not an
+    error: somebody else may have answered first.
+    """
+
+    terminal: str
+    id: str
+    values: dict[str, Value]
+    """By the name of the field; a field that is left out keeps its default."""
+
+
+class WithdrawForm(Params, frozen=True):
+    """Take a form back in its asker's name: the asker's wait ends as ABANDONED, attached clients are notified.
+
+    Refused with TARGET.
+    """
+
+    terminal: str
+    id: str
+
+
+class Withdrawal(Result, frozen=True):
+    """Whether there was such a form."""
+
+    withdrawn: bool
+
+
+LIST_TERMINALS: Final[Method[ListTerminals, TerminalList]] = Method("terminal/list", ListTerminals, TerminalList)
+ATTACH: Final[Method[AttachTerminal, Attachment]] = Method("terminal/attach", AttachTerminal, Attachment)
+DETACH: Final[Method[DetachTerminal, Detachment]] = Method("terminal/detach", DetachTerminal, Detachment)
+PENDING: Final[Method[ReadPending, PendingList]] = Method("terminal/pending", ReadPending, PendingList)
+ASK: Final[Method[AskTerminal, SubmittedValues]] = Method("terminal/ask", AskTerminal, SubmittedValues)
+ANSWER: Final[Method[AnswerForm, AnswerResult]] = Method("terminal/answer", AnswerForm, AnswerResult, read_answer)
+WITHDRAW: Final[Method[WithdrawForm, Withdrawal]] = Method("terminal/withdraw", WithdrawForm, Withdrawal)
+
+
+# -------------------------------------------------------------------- tools, the tree, calls
+
+
+class ListTools(Params, frozen=True):
+    """Which tools can be called, in the order in which they were added."""
+
+
+class ToolList(Result, frozen=True):
+    """The tools as a model is shown them."""
+
+    tools: tuple[ToolDefinition, ...]
+
+
+class CallTool(Params, frozen=True):
+    """Call a tool. What goes wrong in it, an unknown name included, is told in the result, not as an error.
+
+    Cancelling the call, or ending the connection, cancels the tool.
+    """
+
+    name: str
+    arguments: dict[str, Any] = {}
+
+
+class ReadTree(Params, frozen=True):
+    """Every actor of the runtime, and who waits for whom."""
+
+
+class CancelCall(Params, frozen=True):
+    """Cancel a call of this connection by the id of its request, which is then answered with CANCELLED.
+
+    Usually sent as a notification. A call that ends at the same moment is answered as if it had not been cancelled.
+    """
+
+    id: RequestId
+
+
+class Cancellation(Result, frozen=True):
+    """Whether such a call was under way."""
+
+    cancelled: bool
+
+
+LIST_TOOLS: Final[Method[ListTools, ToolList]] = Method("tool/list", ListTools, ToolList)
+CALL_TOOL: Final[Method[CallTool, ToolResult]] = Method("tool/call", CallTool, ToolResult, read_tool_result)
+TREE: Final[Method[ReadTree, TreeSnapshot]] = Method("system/tree", ReadTree, TreeSnapshot)
+CANCEL: Final[Method[CancelCall, Cancellation]] = Method("rpc/cancel", CancelCall, Cancellation)
+
+METHODS: Final[dict[str, Method[Any, Any]]] = {
+    method.name: method
+    for method in (
+        LIST_TERMINALS,
+        ATTACH,
+        DETACH,
+        PENDING,
+        ASK,
+        ANSWER,
+        WITHDRAW,
+        LIST_TOOLS,
+        CALL_TOOL,
+        TREE,
+        CANCEL,
+    )
+}
+"""By name, in the order in which they are documented."""
+
+
+# -------------------------------------------------------------------- what the server tells by itself
+
+
+class FormPending(Params, frozen=True):
+    """A form was parked at a terminal to which the client is attached."""
+
+    terminal: str
+    form: PendingForm
+
+
+class FormAnswered(Params, frozen=True):
+    """A form was answered, by whomever. Its values are for its asker alone."""
+
+    terminal: str
+    id: str
+
+
+class FormExpired(Params, frozen=True):
+    """A form was taken away unanswered."""
+
+    terminal: str
+    id: str
+    reason: str
+    """`timeout`, `stopped`, `removed` or `restarted`."""
+
+
+class FormWithdrawn(Params, frozen=True):
+    """The asker of a form has gone, or has taken it back."""
+
+    terminal: str
+    id: str
+
+
+TerminalEvent: TypeAlias = FormPending | FormAnswered | FormExpired | FormWithdrawn
+"""What attached clients are notified of."""
+
+
+class Shutdown(Params, frozen=True):
+    """The server stops; it closes the connection next, with code 1001."""
+
+
+FORM_PENDING: Final[Notification[FormPending]] = Notification("terminal/pending", FormPending)
+FORM_ANSWERED: Final[Notification[FormAnswered]] = Notification("terminal/answered", FormAnswered)
+FORM_EXPIRED: Final[Notification[FormExpired]] = Notification("terminal/expired", FormExpired)
+FORM_WITHDRAWN: Final[Notification[FormWithdrawn]] = Notification("terminal/withdrawn", FormWithdrawn)
+SHUTDOWN: Final[Notification[Shutdown]] = Notification("system/shutdown", Shutdown)
+
+NOTIFICATIONS: Final[dict[str, Notification[Any]]] = {
+    notification.name: notification
+    for notification in (FORM_PENDING, FORM_ANSWERED, FORM_EXPIRED, FORM_WITHDRAWN, SHUTDOWN)
+}
+"""By name, in the order in which they are documented."""
