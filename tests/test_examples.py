@@ -1,0 +1,44 @@
+"""What the documentation shows is run: the examples, and the code of the README."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from greenroom.protocol.forms import parse_form
+
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+README = (ROOT / "README.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def test_an_example_runs(example: Path) -> None:
+    done = subprocess.run([sys.executable, str(example)], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    assert done.stdout.strip()
+
+
+@pytest.mark.parametrize("form", sorted((ROOT / "examples").glob("*.json")), ids=lambda path: path.name)
+def test_an_example_form_is_sound(form: Path) -> None:
+    assert parse_form(json.loads(form.read_text("utf-8"))) is not None
+
+
+def test_the_code_of_the_readme_runs(tmp_path: Path) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    script = tmp_path / "embed.py"
+    script.write_text(code, "utf-8")
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    assert "'publish': True" in done.stdout
+
+
+def test_the_code_of_the_readme_is_the_example() -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    example = (ROOT / "examples" / "embed.py").read_text("utf-8")
+    assert code.strip() in example
