@@ -3,13 +3,13 @@
 How to write one, say `bench/mailbox.py`: a function for each figure, under one of the decorators of `harness`. Names
 and goals stand in `goals.toml`; a figure of `NAME` that no function declares counts as not met.
 
-`@rate("mailbox/tell")` on a function (plain or async, as all but the last) that does a round and returns operations per second. Its ratio is that to
-the checkpoints per second measured right before and after it.
+`@rate("mailbox/tell")` on a function, plain or async, that does a round and returns operations per second. Its ratio
+is that to the checkpoints per second measured right before and after it.
 
-`@cost("waits/refuse-10k")` on a function that returns the seconds of one operation. The value is how many
-checkpoints take as long.
+`@cost("waits/refuse-10k")` on one that returns the seconds of one operation. The value is how many checkpoints take as
+long.
 
-`@times("actor/ask-1-vs-pykka", against=pykka_ask)` on a function that, like the one it is compared with, returns a
+`@times("actor/ask-1-vs-pykka", against=pykka_ask)` on one that, like the one it is compared with, returns a
 number in any unit: the value is how many times the other's it is. Without `against` it returns the value itself. The
 rounds of both alternate.
 
