@@ -18,6 +18,7 @@ from msgspec import UNSET
 from greenroom.protocol.errors import PatternError
 from greenroom.protocol.forms import limits
 from greenroom.protocol.forms.schema import CONTROLS, Control, FormField, RuleName, control_of
+from greenroom.protocol.forms.structure import is_number
 from greenroom.protocol.patterns import compile_pattern
 from greenroom.protocol.text import WHITE_SPACE, utf16_length
 
@@ -111,7 +112,7 @@ def _between(step: _Limit, minimum: _Limit) -> Fails | None:
     width = float(step)
 
     def fails(value: int | float) -> bool:
-        steps = (float(value) - base) / width if width else math.nan
+        steps = (float(value) - base) / width if width and is_number(value) else math.nan
         return not math.isfinite(steps) or abs(steps - round(steps)) > _TOLERANCE
 
     return fails

@@ -249,11 +249,15 @@ class _Reading:
             return plain_number(cast(float, value))
         return self.refuse("TYPE", field, f"{path} must be a finite number.")
 
-    def limit(self, value: object, path: str, field: str | None) -> Any:
-        """What an answer is compared with; unlike an answer, it is rounded to the double that it stands for."""
-        if type(value) is str or (type(value) is int and -_SAFE <= value <= _SAFE):
+    def operand(self, value: object, path: str, field: str | None) -> Any:
+        """A number that answers are compared with: rounded, unlike an answer, to the double that it stands for."""
+        if type(value) is int and -_SAFE <= value <= _SAFE:
             return value
         return self.number(float(value) if type(value) is int and is_number(value) else value, path, field)
+
+    def limit(self, value: object, path: str, field: str | None) -> Any:
+        """The same, or a date or time as text."""
+        return value if type(value) is str else self.operand(value, path, field)
 
     def custom(self, value: object, path: str, field: str | None) -> Any:
         return value if callable(value) else self.refuse("TYPE", field, f"{path} must be a function.")
@@ -300,8 +304,11 @@ def _member(cls: type[Struct], field: inspect.Field) -> _Member:
             return _Member(str, _Reading.text)
         case inspect.BoolType():
             return _Member(bool, _Reading.flag)
+        case inspect.UnionType(types=kinds) if cls is FieldRule:
+            textual = any(isinstance(kind, inspect.StrType) for kind in kinds)
+            return _Member(None, _Reading.limit if textual else _Reading.operand)
         case inspect.UnionType():
-            return _Member(None, _Reading.limit if cls is FieldRule else _Reading.number)
+            return _Member(None, _Reading.number)
         case inspect.LiteralType(values=known):
             return _Member(None, partial(_one_of, known))
         case inspect.CustomType():

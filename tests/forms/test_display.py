@@ -1,0 +1,44 @@
+"""Text of a form on its way to a terminal."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from greenroom.protocol.forms import sanitize_display_text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain \u00e9 \N{GRINNING FACE}", "plain \u00e9 \N{GRINNING FACE}"),
+        ("\x1b[31mred\x1b[0m", "red"),
+        ("\x1b[2J\x1b[1;1Hgone", "gone"),
+        ("\x9b31mred", "red"),
+        ("\x1b]0;title\x07text", "text"),
+        ("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link"),
+        ("\x1bPdevice\x1b\\text", "text"),
+        ("\x1b]never ended", "never ended"),
+        ("\x1bMup", "up"),
+        ("\x1b(Bcharset", "charset"),
+        ("a\tb\nc\rd\x00e\x7ff", "abcdef"),
+        ("\x85\x9c", ""),
+        ("\u202aevil\u202e\u2066\u2069", "evil"),
+        ("one\u2028two\u2029", "onetwo"),
+        ("\x1b\x1b[0m[31m", "[31m"),
+    ],
+)
+def test_nothing_that_moves_the_cursor_or_the_reading_order_is_left(text: str, shown: str) -> None:
+    assert sanitize_display_text(text) == shown
+
+
+@given(st.text(st.sampled_from("ab[]()\x1b\x9b\x9d\x07\\;0m?\n\u202e\u2028")))
+def test_what_is_shown_holds_no_control_whatever_it_was_made_of(text: str) -> None:
+    shown = sanitize_display_text(text)
+    assert not set(shown) & set("\x1b\x9b\x9d\x07\n\u202e\u2028")
+    assert sanitize_display_text(shown) == shown
+
+
+def test_a_text_full_of_beginnings_is_shown_in_linear_time() -> None:
+    assert sanitize_display_text("\x1b]" * 50_000) == ""
