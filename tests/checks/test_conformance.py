@@ -220,3 +220,41 @@ def test_a_fixture_is_read_beside_the_cases_first(tmp_path: Path) -> None:
     assert run_file({"op": lambda _: fixture("shop.json")}, tmp_path / "cases.jsonl", NO_RULES).passed == 1
     with pytest.raises(FileNotFoundError):
         fixture("shop.json")
+
+
+PATTERN = {"control": "text", "name": "x", "rule": {"pattern": "(?=a)"}}
+
+
+class TestWhatIsExpectedOfARefusedPattern:
+    """The departures that few recorded cases use, on cases made for them."""
+
+    def verdict(self, op: str, given: Any, record: Any) -> runner.Verdict:
+        area = op.partition(".")[0]
+        return run_case(load_area(f"{area}s"), Case("c", op, given, record), load_rules())
+
+    def test_a_form_with_it_is_not_accepted(self) -> None:
+        schema = {"fields": [PATTERN]}
+        assert self.verdict("form.parse", {"schema": schema}, {"accepted": True, "schema": schema}).departure
+        assert self.verdict("form.audit", {"schema": schema}, {"structural": True, "sound": True}).departure
+        opened: Any = {"opened": {"status": "editing"}, "steps": []}
+        assert self.verdict("form.script", {"schema": schema, "steps": []}, opened).departure
+
+    def test_a_present_value_fails_it_in_its_place(self) -> None:
+        rule = {"pattern": "(a)\\1", "minimum": 5, "email": True}
+        fields = [PATTERN, {"control": "text", "name": "y", "rule": rule}, {"control": "text", "name": "z"}]
+        given = {"schema": {"fields": fields}, "values": {"y": "aa", "z": "a"}}
+        record = [{"field": "y", "rule": "minimum"}, {"field": "y", "rule": "email"}]
+        assert self.verdict("form.evaluate", given, record).departure
+
+    @pytest.mark.parametrize(
+        "step",
+        [
+            {"do": "ask", "from": "a", "to": "b", "schema": {"fields": [PATTERN]}},
+            {"do": "tool.ask", "from": "a", "args": {"to": "b", "schema": {"fields": [PATTERN]}}},
+            {"do": "park", "name": "b", "schema": {"fields": [PATTERN]}},
+        ],
+    )
+    def test_it_is_not_asked(self, step: dict[str, Any]) -> None:
+        given: Any = {"options": {}, "steps": [{"do": "add", "name": "b"}, step]}
+        record = {"steps": [{"terminals": ["b"]}, {"ask": 0, "id": "$1", "events": [["pending", "$1"]]}]}
+        assert self.verdict("terminal.script", given, record).departure

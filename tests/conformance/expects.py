@@ -36,9 +36,9 @@ def fails_refused_patterns(given: Any, record: Any) -> list[Any]:
 def refuses_the_last_ask(given: Any, record: Any) -> dict[str, Any]:
     """The recorded steps, the last of which is refused before anything is parked."""
     *earlier, last = record["steps"]
+    error: dict[str, Any] = {"code": "SCHEMA"}
+    if given["steps"][-1]["do"] == "park":
+        return {"steps": [*earlier, {"error": error}]}
     if given["steps"][-1]["do"] == "tool.ask":
-        error: dict[str, Any] = {"code": "TOOL", "context": {"schema": "$input"}}
-    else:
-        error = {"code": "SCHEMA"}
-    refused = {"ask": last["ask"], "settled": [{"ask": last["ask"], "error": error}]}
-    return {"steps": [*earlier, refused]}
+        error = {"code": "TOOL", "context": {"schema": "$input"}}
+    return {"steps": [*earlier, {"ask": last["ask"], "settled": [{"ask": last["ask"], "error": error}]}]}
