@@ -26,13 +26,16 @@ import trio
 from msgspec import Struct
 
 from greenroom.protocol.errors import ToolError
-from greenroom.protocol.schemas.advertise import advertise
-from greenroom.protocol.schemas.arguments import Arguments, Refusal
-from greenroom.protocol.schemas.coerce import REFUSED
-from greenroom.protocol.schemas.contract import Contract
-from greenroom.protocol.schemas.explain import fault_text
-from greenroom.protocol.schemas.gates import NotJson, clone_json, parse_json_value
-from greenroom.protocol.schemas.subschemas import Schema
+from greenroom.protocol.schemas import (
+    Arguments,
+    NotJson,
+    Refusal,
+    Schema,
+    Variants,
+    advertise,
+    clone_json,
+    parse_json_value,
+)
 from greenroom.protocol.tools import ToolCall, ToolDefinition, ToolFailure, ToolResult, ToolSuccess
 
 __all__ = ["Tool", "ToolManager", "tool_function"]
@@ -110,7 +113,7 @@ class Tool:
         `caller` is an opaque note for the function, which gets it only if it has room for it. Cancellation reaches an
         async function as usual.
         """
-        value = args if self.arguments is None else _read(self.name, self.arguments, args)
+        value = args if self.arguments is None else _accepted(self.name, args, self.arguments.parse(args))
         values = (value, caller) if caller is not None or self._needs_caller else (value,)
         if self._thread is False:
             returned = self._execute(*values[: self._takes])
@@ -128,7 +131,7 @@ class _Registered(NamedTuple):
 
     tool: Tool
     shown: Schema | None
-    owed: Contract | None
+    owed: Variants | None
 
 
 @final
@@ -215,8 +218,8 @@ class ToolManager:
         registered = self._registered.get(name)
         if registered is None:
             raise ToolError("TOOL", f"tool not found: {name}", {"tool": name})
-        if registered.owed is not None and registered.owed.parse(args) is REFUSED:
-            raise _malformed(name, args, [fault_text(fault) for fault in registered.owed.explain(args)])
+        if registered.owed is not None:
+            _accepted(name, args, registered.owed.parse(args))
         return await registered.tool.execute(args, caller)
 
     async def _settle(self, call: ToolCall) -> ToolResult:
@@ -272,17 +275,13 @@ def _capacity(name: str, execute: Callable[..., Any]) -> tuple[int, bool]:
     return room, needed == 2
 
 
-def _read(name: str, arguments: Arguments[Any], args: object) -> Any:
-    reading = arguments.parse(args)
-    if isinstance(reading, Refusal):
-        raise _malformed(name, args, [str(reading)])
-    return reading
-
-
-def _malformed(name: str, args: object, clauses: Iterable[str]) -> ToolError:
+def _accepted(name: str, args: object, reading: Any | Refusal) -> Any:
+    """What the arguments were read as; raises `ToolError` TOOL if they were refused."""
+    if not isinstance(reading, Refusal):
+        return reading
     shown = clone_json(args)
     context = {"args": str(shown) if isinstance(shown, NotJson) else shown}
-    return ToolError("TOOL", f"malformed {name} call: {'; '.join(clauses)}", context)
+    raise ToolError("TOOL", f"malformed {name} call: {reading}", context)
 
 
 def _register(tool: Tool) -> _Registered:

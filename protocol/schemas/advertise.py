@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from greenroom.protocol.schemas.contract import Contract
 from greenroom.protocol.schemas.parameters import merge_variants
 from greenroom.protocol.schemas.subschemas import (
     Schema,
@@ -18,6 +17,7 @@ from greenroom.protocol.schemas.subschemas import (
     map_subschemas,
     subschemas,
 )
+from greenroom.protocol.schemas.variants import Variants
 
 __all__ = ["Advertised", "advertise", "advertising_faults"]
 
@@ -29,10 +29,10 @@ MAX_FORMS: Final = 256
 
 
 class Advertised(NamedTuple):
-    """What is shown of a schema, and the contract that calls owe where less is shown than the schema asks."""
+    """What is shown of a schema, and what calls owe beyond it where less is shown than the schema asks."""
 
     schema: Schema
-    contract: Contract | None
+    owed: Variants | None
 
 
 def advertising_faults(schema: object) -> list[str]:
@@ -57,7 +57,7 @@ def advertise(schema: Schema) -> Advertised:
     """The schema as it is to be shown: itself, the very object, unless a provider would refuse it.
 
     References are replaced by what they name, and a union of objects at the root by one object that takes what any of
-    them takes; as that is looser, the union comes back as a contract too. An object without `properties` is left as it
+    them takes; as that is looser, the union is owed by calls all the same. An object without `properties` is left as it
     is: an empty object is what every provider makes of it. Raises `TypeError` for what cannot be shown: a root that is
     no object, a root with `enum` or `not`, a recursive schema, one that is too large; `LookupError` for a reference
     that leads nowhere.
@@ -78,10 +78,9 @@ def advertise(schema: Schema) -> Advertised:
     if len(forms) == 1:
         return Advertised(forms[0], None)
     tag = _tag(forms)
-    labels = [form["properties"][tag]["enum"][0] if tag else f"form {n}" for n, form in enumerate(forms, 1)]
-    shown = merge_variants(dict(zip(labels, forms, strict=True)), tag=tag)
+    named = {form["properties"][tag]["enum"][0] if tag else f"form {n}": form for n, form in enumerate(forms, 1)}
     about = {"description": plain["description"]} if "description" in plain else {}
-    return Advertised(about | shown, Contract({"oneOf" if "oneOf" in plain else "anyOf": forms}))
+    return Advertised(about | merge_variants(named, tag=tag), Variants(named, tag=tag, exclusive="oneOf" in plain))
 
 
 def _forms(schema: Schema) -> list[Schema]:

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from greenroom.protocol.schemas.advertise import advertising_faults
-from greenroom.protocol.schemas.arguments import Arguments, Refusal
+from greenroom.protocol.schemas import Arguments, Refusal, advertising_faults
 from tests.tools.values import hostile_values, json_values
 
 

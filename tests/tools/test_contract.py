@@ -11,9 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.protocol.errors import ToolError
-from greenroom.protocol.schemas.coerce import REFUSED
-from greenroom.protocol.schemas.contract import Contract
-from greenroom.protocol.schemas.subschemas import Schema
+from greenroom.protocol.schemas import REFUSED, Contract, Schema
 from greenroom.protocol.text import WHITE_SPACE
 from tests.tools.values import hostile_values, json_values
 
@@ -147,6 +145,21 @@ def test_bounds_of_the_wrong_kind_or_without_room_do_not_count() -> None:
     assert parse({"type": "number", "minimum": 1.2, "maximum": 1.8}, 1) is REFUSED
 
 
+def test_nothing_beyond_a_bound_fits_as_it_stands() -> None:
+    text: Schema = {"type": "string", "minLength": 2, "maxLength": 3}
+    assert [Contract(text).check(value) for value in ("a", "ab", "abc", "abcd", "😀😀")] == [
+        False,
+        True,
+        True,
+        False,
+        True,
+    ]
+    number: Schema = {"type": "number", "minimum": 2, "maximum": 3}
+    assert [Contract(number).check(value) for value in (1, 2, 3.0, 3.5)] == [False, True, True, False]
+    array: Schema = {"type": "array", "minItems": 1, "maxItems": 2}
+    assert [Contract(array).check([0] * size) for size in range(4)] == [False, True, True, False]
+
+
 def test_too_many_or_too_deep_parts_may_be_anything() -> None:
     deep: Schema = {"type": "string"}
     for _ in range(33):
@@ -205,6 +218,11 @@ def test_one_of_takes_what_exactly_one_variant_takes_as_it_stands() -> None:
     assert faults(schema, 5) == [{"reason": "oneOf", "path": [], "matched": 2}]
     assert faults(schema, "5") == [{"reason": "oneOf", "path": [], "matched": 0}]
     assert parse(schema, 5.5) == 5.5
+    pair: Schema = {"oneOf": [{"properties": {"a": INTEGER, "b": INTEGER}}, {"properties": {"a": INTEGER}}]}
+    assert faults(pair, {"a": "x", "b": "y"}) == [
+        {"reason": "oneOf", "path": [], "matched": 0},
+        {"reason": "type", "path": ["a"], "expected": "integer", "received": '"x"'},
+    ]
 
 
 @pytest.mark.case("schemas", 63)

@@ -10,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from greenroom.protocol.schemas.advertise import advertising_faults
-from greenroom.protocol.schemas.contract import Contract
-from greenroom.protocol.schemas.parameters import canonical_schema, flat_schema
+from greenroom.protocol.schemas import Contract, advertising_faults, canonical_schema, flat_schema
 from greenroom.runtime.tools import Tool
 
 

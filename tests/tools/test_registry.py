@@ -219,6 +219,7 @@ async def test_a_call_that_the_provider_could_not_read_runs_nothing() -> None:
     tools = registry(Tool("t", ran.append))
     result = await tools.execute(call("t", invalid="the text ended within a string"))
     assert result == failure("malformed arguments: the text ended within a string")
+    assert await tools.execute(call("t", invalid="")) == failure("malformed arguments: ")
     assert ran == []
 
 
@@ -393,17 +394,16 @@ async def test_a_group_that_holds_a_cancellation_passes_through(autojump_clock: 
         await registry(Tool("t", both)).execute(call("t"))
 
 
-async def test_a_blocking_function_runs_in_a_thread() -> None:
-    threads: list[str] = []
+async def test_a_blocking_function_runs_in_a_thread_under_the_limit_given() -> None:
     limiter = trio.CapacityLimiter(1)
+    seen: list[tuple[bool, int]] = []
 
-    def block(args: dict[str, Any]) -> str:
-        threads.append(threading.current_thread().name)
-        return "done"
+    def block(args: dict[str, Any]) -> None:
+        seen.append((threading.current_thread() is threading.main_thread(), limiter.borrowed_tokens))
 
     for thread in (True, limiter):
-        assert await registry(Tool("t", block, thread=thread)).execute(call("t")) == success("done")
-    assert threading.current_thread().name not in threads
+        assert await registry(Tool("t", block, thread=thread)).execute(call("t")) == success(None)
+    assert seen == [(False, 0), (False, 1)]
     assert limiter.borrowed_tokens == 0
 
 
