@@ -1,1 +1,7 @@
 """The tools that a model calls, one module a tool."""
+
+from greenroom.actors.toolbox.answer import answer_tool
+from greenroom.actors.toolbox.ask import ask_tool, infer_terminal_code
+from greenroom.actors.toolbox.describe import describe_tool
+
+__all__ = ["answer_tool", "ask_tool", "describe_tool", "infer_terminal_code"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from greenroom.actors.toolbox.describe import describe_tool
+from greenroom.actors.toolbox import describe_tool
 from greenroom.protocol.errors import ToolError
 from greenroom.protocol.tools import ToolCall, ToolFailure, ToolResult, ToolSuccess
 from greenroom.runtime.tools import Tool, ToolManager
