@@ -76,7 +76,7 @@ def subschemas(schema: Schema) -> Iterator[Schema]:
 def inline_references(schema: Schema) -> Schema:
     """A copy of the schema without `$ref`, `$defs` and `definitions`: each reference is replaced by what it names.
 
-    What stands beside a reference is kept and wins over what the reference names, as a description of that one place.
+    What stands beside a reference is kept and wins over what is referred to, as a description of that one place.
     Raises `TypeError` for a schema that refers to itself, and for one that comes to more than `MAX_INLINED` schemas or
     more than `MAX_NESTED` levels; `LookupError` for a reference that leads nowhere in the same document.
     """
@@ -89,7 +89,7 @@ class _Inliner:
         self._made = 0
 
     def inline(self, schema: Schema, path: tuple[str, ...], depth: int = 0) -> Schema:
-        """The schema without references; `path` holds the references that led here."""
+        """The schema without references; `path` holds each `$ref` that led here."""
         self._made += 1
         if self._made > MAX_INLINED:
             raise TypeError(f"it comes to more than {MAX_INLINED:,} parts once its references are replaced")
@@ -109,7 +109,7 @@ class _Inliner:
     def _named(self, reference: object) -> Schema:
         """What a reference within the document leads to (JSON Pointer as a URI fragment, RFC 6901 section 6)."""
         if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
-            raise LookupError(f"the reference {reference!r} leads out of the schema")
+            raise LookupError(f"`$ref` {reference!r} leads out of the schema")
         target: object = self._root
         for token in reference.split("/")[1:]:
             key = unquote(token).replace("~1", "/").replace("~0", "~")
@@ -118,7 +118,7 @@ class _Inliner:
             elif is_list(target) and key.isdecimal() and int(key) < len(target):
                 target = target[int(key)]
             else:
-                raise LookupError(f"the reference {reference!r} leads nowhere")
+                raise LookupError(f"`$ref` {reference!r} leads nowhere")
         if not is_schema(target):
-            raise LookupError(f"the reference {reference!r} leads to no schema")
+            raise LookupError(f"`$ref` {reference!r} leads to no schema")
         return target
