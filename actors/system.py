@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, final
 
 import msgspec
 
+from greenroom.actors.gateway import Gateway, GatewayLimits, Services, open_gateway
 from greenroom.actors.terminal import TerminalManager, TerminalStore
 from greenroom.protocol.emitter import ErrorHandler
 from greenroom.protocol.forms import Form, FormSchema
@@ -61,13 +62,38 @@ class Runtime:
         form: Form | FormSchema | Mapping[str, Any],
         *,
         from_: str | None = None,
-        timeout: float | None | msgspec.UnsetType = msgspec.UNSET,
+        timeout: float | msgspec.UnsetType | None = msgspec.UNSET,
     ) -> dict[str, Any]:
         """Ask a terminal a form and wait for its values; see `TerminalManager.ask`. A schema is opened as a form first.
 
         Raises FormError SCHEMA for a schema with faults, naming each, besides what `TerminalManager.ask` raises.
         """
         return await self.terminals.ask(from_, to, form if isinstance(form, Form) else Form(form), timeout=timeout)
+
+    async def serve(
+        self,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        trusted_hosts: Iterable[str] = (),
+        trusted_origins: Iterable[str] = (),
+        limits: GatewayLimits | None = None,
+        name: str = "gateway",
+    ) -> Gateway:
+        """Let programs and people of this machine in, at `gateway.url`; port 0 is a free one. See `open_gateway`.
+
+        It serves until the runtime ends, or until `gateway.stop()`.
+        """
+        return await open_gateway(
+            self.tree,
+            Services(self.terminals, self.tools, self.snapshot),
+            name=name,
+            host=host,
+            port=port,
+            trusted_hosts=trusted_hosts,
+            trusted_origins=trusted_origins,
+            limits=limits,
+        )
 
     def snapshot(self) -> TreeSnapshot:
         """The whole tree, and who waits for whom, as one immutable struct."""

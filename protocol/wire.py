@@ -58,7 +58,7 @@ def _well_formed(value: Any) -> Any:
         # The detour joins a pair that was given as two halves, as ECMAScript sees it.
         return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     if isinstance(value, dict):
-        return {_well_formed(key): _well_formed(entry) for key, entry in cast("dict[Any, Any]", value).items()}
+        return {_well_formed(key): _well_formed(entry) for key, entry in cast("dict[object, object]", value).items()}
     if isinstance(value, list | tuple):
-        return [_well_formed(entry) for entry in cast("list[Any]", value)]
+        return [_well_formed(entry) for entry in cast("list[object]", value)]
     return value

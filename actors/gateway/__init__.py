@@ -1,1 +1,8 @@
-"""The port that people and programs reach terminals through."""
+"""The gateway: one port at which programs and people reach the runtime."""
+
+from greenroom.actors.client.socket import SocketLimits
+from greenroom.actors.gateway.connection import GatewayLimits
+from greenroom.actors.gateway.listener import Gateway, open_gateway
+from greenroom.actors.gateway.methods import Services
+
+__all__ = ["Gateway", "GatewayLimits", "Services", "SocketLimits", "open_gateway"]

@@ -99,8 +99,11 @@ _UNREADABLE = (msgspec.DecodeError, RecursionError)
 # -------------------------------------------------------------------- what a client sent
 
 
-def read_frame(text: str) -> Frame:
-    """What a client's text frame holds."""
+def read_frame(text: str | bytes) -> Frame:
+    """What a client's message holds; one in a binary frame is refused."""
+    if isinstance(text, bytes):
+        error = RpcError("PARSE", "This is a binary message; JSON-RPC comes in text messages.")
+        return Frame((Malformed(None, error),))
     if not _is_batch(text):
         return Frame((_read_entry(text),))
     try:
@@ -182,7 +185,7 @@ def read_params(method: str, params: msgspec.Raw, kind: type[P]) -> P:
 # -------------------------------------------------------------------- what a client gets
 
 
-def response(id: RequestId, result: Any) -> bytes:
+def response(id: RequestId | None, result: Any) -> bytes:
     """The answer to the request of that id. Raises TypeError for a result that JSON cannot hold."""
     return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (wire.encode(id), wire.encode(result, surrogates="replace"))
 

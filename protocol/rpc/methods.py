@@ -54,6 +54,8 @@ __all__ = [
     "ListTools",
     "Method",
     "Notification",
+    "Params",
+    "PendingList",
     "ReadPending",
     "ReadTree",
     "Shutdown",

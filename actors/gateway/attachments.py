@@ -1,0 +1,65 @@
+"""The terminals that one connection looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import final
+
+from greenroom.actors.terminal import Notice, Terminal, TerminalManager
+from greenroom.protocol.rpc import (
+    FORM_ANSWERED,
+    FORM_EXPIRED,
+    FORM_PENDING,
+    FORM_WITHDRAWN,
+    Attachment,
+    FormAnswered,
+    FormExpired,
+    FormPending,
+    FormWithdrawn,
+    frames,
+)
+
+__all__ = ["Attachments", "encode_notice"]
+
+
+@final
+class Attachments:
+    """Subscriptions by the name of the terminal, at most one each. `send` takes the frames, and must not wait."""
+
+    def __init__(self, terminals: TerminalManager, send: Callable[[bytes], object]) -> None:
+        self._terminals = terminals
+        self._send = send
+        self._ends: dict[str, Callable[[], None]] = {}
+
+    def attach(self, terminal: Terminal) -> Attachment:
+        """What is pending there; from this very step on whatever happens there is sent."""
+        if terminal.name not in self._ends:
+            self._ends[terminal.name] = self._terminals.subscribe(terminal.name, self._notify)
+        return Attachment(terminal=terminal.name, pending=tuple(terminal.pending()))
+
+    def detach(self, name: str) -> bool:
+        """Send nothing of that terminal any more. False: nothing was sent before either."""
+        end = self._ends.pop(name, None)
+        if end is not None:
+            end()
+        return end is not None
+
+    def close(self) -> None:
+        """Detach from everything; idempotent."""
+        for name in list(self._ends):
+            self.detach(name)
+
+    def _notify(self, notice: Notice) -> None:
+        self._send(notice.frame(encode_notice))
+
+
+def encode_notice(notice: Notice) -> bytes:
+    """The frame that all attached connections are sent. An answer's values are not in it."""
+    if notice.kind == "pending":
+        return frames.notification(FORM_PENDING.name, FormPending(terminal=notice.to, form=notice.record))
+    if notice.kind == "answered":
+        return frames.notification(FORM_ANSWERED.name, FormAnswered(terminal=notice.to, id=notice.id))
+    if notice.kind == "withdrawn":
+        return frames.notification(FORM_WITHDRAWN.name, FormWithdrawn(terminal=notice.to, id=notice.id))
+    params = FormExpired(terminal=notice.to, id=notice.id, reason=notice.reason)
+    return frames.notification(FORM_EXPIRED.name, params)

@@ -1,0 +1,134 @@
+"""One accepted connection: HTTP at first, and a WebSocket from the moment it asks to be one."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from typing import NamedTuple, final
+
+import msgspec
+import trio
+
+from greenroom.actors.client.socket import HandshakeFailed, SocketLimits, accept
+from greenroom.actors.client.stream import GuardedStream
+from greenroom.actors.gateway.fence import Fence
+from greenroom.actors.gateway.http import HttpConnection, HttpRequest, HttpResponse, Refused, text_response
+from greenroom.actors.gateway.methods import Services
+from greenroom.actors.gateway.routes import Routes
+from greenroom.actors.gateway.session import Session
+from greenroom.actors.gateway.upgrade import upgrade_objection
+from greenroom.runtime.actor import Actor
+
+__all__ = ["RPC_PATH", "Connection", "Front", "GatewayLimits"]
+
+RPC_PATH = "/rpc"
+
+logger = logging.getLogger("greenroom.gateway")
+
+
+class GatewayLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """What a gateway's connections may take. Times are in seconds."""
+
+    head_size: int = 16_384
+    """The most bytes of the head of an HTTP request."""
+    head_timeout: float = 10.0
+    """How long a head may take, and how long a connection may stay open without one."""
+    calls: int = 1024
+    """How many calls one connection may have under way."""
+    socket: SocketLimits = SocketLimits()
+    """What goes for WebSockets, and for every send."""
+
+
+class Front(NamedTuple):
+    """What all connections of a gateway share."""
+
+    services: Services
+    fence: Fence
+    routes: Routes
+    limits: GatewayLimits
+
+
+@final
+class Connection(Actor):
+    """Owns its stream until the end: whatever happens here, it is closed, and nobody else notices."""
+
+    def __init__(self, stream: trio.abc.Stream, front: Front) -> None:
+        super().__init__()
+        self._accepted = stream
+        self._front = front
+        self._stream = GuardedStream(stream, send_timeout=front.limits.socket.send_timeout)
+        self._session: Session | None = None
+
+    async def on_start(self) -> None:
+        self.start_soon(self._serve)
+
+    def on_end(self, reason: str) -> None:
+        # One that was stopped before it began has had no task that could close the stream.
+        if isinstance(self._accepted, trio.SocketStream):
+            self._accepted.socket.close()
+
+    def shut_down(self) -> None:
+        """Begin to end because the server does: a WebSocket is told so, anything else just ends."""
+        if self._session is not None:
+            self._session.shut_down()
+        else:
+            self.ref.stop_soon()
+
+    async def _serve(self) -> None:
+        limits = self._front.limits
+        try:
+            http = HttpConnection(self._stream, head_limit=limits.head_size, head_timeout=limits.head_timeout)
+            if await self._converse(http):
+                with trio.move_on_after(limits.socket.close_timeout):
+                    await self._stream.linger()
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            logger.debug("%s: the peer has gone", self.ref.path)
+        finally:
+            await self._stream.kill()
+            self.end()
+
+    async def _converse(self, http: HttpConnection) -> bool:
+        """Answer requests until there are no more. Whether the peer may still have to read what it was sent last."""
+        try:
+            while (request := await http.read()) is not None:
+                self._check(request)
+                if request.path != RPC_PATH:
+                    response = await self._respond(request)
+                elif (objection := upgrade_objection(request)) is not None:
+                    response = objection
+                else:
+                    http.hand_over()
+                    await self._serve_rpc()
+                    return False
+                if not await http.answer(response):
+                    return True
+        except Refused as refused:
+            await http.refuse(refused.response)
+            return True
+        return False
+
+    def _check(self, request: HttpRequest) -> None:
+        """Refuse what the fence does not let through, before anything else is looked at."""
+        objection = self._front.fence.objection(
+            request.values("host"), request.values("origin"), request.values("sec-fetch-site")
+        )
+        if objection is not None:
+            raise Refused(text_response(403, objection))
+
+    async def _respond(self, request: HttpRequest) -> HttpResponse:
+        try:
+            return await self._front.routes.respond(request)
+        except Exception:
+            correlation = secrets.token_hex(8)
+            logger.exception("%s: %s failed; correlation %s", self.ref.path, request.path, correlation)
+            return text_response(500, f"The server failed at this. Its log has the details under {correlation}.")
+
+    async def _serve_rpc(self) -> None:
+        limits = self._front.limits
+        async with trio.open_nursery() as nursery:
+            try:
+                socket = await accept(nursery, self._stream, limits.socket)
+            except HandshakeFailed:
+                return
+            self._session = Session(self.ref.path, socket, self._front.services, most_calls=limits.calls)
+            await self._session.serve()

@@ -1,0 +1,164 @@
+"""The gateway in the tree: it listens, each connection is an actor beneath it, and they end together."""
+
+from __future__ import annotations
+
+import errno
+import logging
+from collections.abc import Iterable, Sequence
+from typing import Final, final
+
+import trio
+
+from greenroom.actors.gateway.connection import RPC_PATH, Connection, Front, GatewayLimits
+from greenroom.actors.gateway.fence import Fence, is_loopback
+from greenroom.actors.gateway.methods import Services
+from greenroom.actors.gateway.routes import Routes
+from greenroom.protocol.errors import ActorError, ConfigError
+from greenroom.runtime.actor import Actor
+from greenroom.runtime.ref import Ref
+from greenroom.runtime.tree import Tree
+
+__all__ = ["Gateway", "open_gateway"]
+
+BACKLOG: Final = 1024
+
+EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
+"""What accepting fails with while the machine has no room for one more connection."""
+PAUSE: Final = 0.1
+"""Seconds until it is tried again."""
+
+logger = logging.getLogger("greenroom.gateway")
+
+
+class Place(Actor):
+    """A place in the tree with others beneath it, and no messages of its own."""
+
+
+@final
+class Listener(Actor):
+    """Accepts connections. Being the gateway's newest child it ends first, and then tells all connections to end: they
+    would otherwise be stopped one after another, each waiting for its peer."""
+
+    def __init__(self, listeners: Sequence[trio.SocketListener], connections: Ref, front: Front) -> None:
+        super().__init__()
+        self._listeners = listeners
+        self._connections = connections
+        self._front = front
+        self._accepted = 0
+
+    async def on_start(self) -> None:
+        for listener in self._listeners:
+            self.start_soon(self._accept, listener)
+
+    def on_end(self, reason: str) -> None:
+        for listener in self._listeners:
+            listener.socket.close()
+        for ref in list((self._connections.children or {}).values()):
+            if isinstance(ref.actor, Connection):
+                ref.actor.shut_down()
+
+    async def _accept(self, listener: trio.SocketListener) -> None:
+        while True:
+            try:
+                stream = await listener.accept()
+            except OSError as error:
+                if error.errno not in EXHAUSTED:
+                    raise
+                logger.error("No connection can be accepted: %s. Trying again in %g s.", error, PAUSE)
+                await trio.sleep(PAUSE)
+                continue
+            self._accepted += 1
+            try:
+                self.tree.spawn(Connection(stream, self._front), str(self._accepted), parent=self._connections)
+            except ActorError:  # the gateway has begun to stop
+                stream.socket.close()
+
+
+@final
+class Gateway:
+    """A gateway that listens. It ends with its runtime, or by `stop`."""
+
+    def __init__(self, ref: Ref, connections: Ref, address: tuple[str, int]) -> None:
+        self.ref = ref
+        """The address of its actor, beneath which its connections are."""
+        self._connections = connections
+        self.host, self.port = address
+        """Where it listens."""
+
+    @property
+    def authority(self) -> str:
+        """Host and port as a URL has them."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        """What a client connects to."""
+        return f"ws://{self.authority}{RPC_PATH}"
+
+    @property
+    def connections(self) -> int:
+        """How many connections are open."""
+        return len(self._connections.children or ())
+
+    async def stop(self) -> None:
+        """Stop listening, tell every client, end every connection. Takes about a second if a client does not answer.
+
+        Carried out also if the caller is cancelled.
+        """
+        await self.ref.stop()
+
+
+async def open_gateway(
+    tree: Tree,
+    services: Services,
+    *,
+    name: str = "gateway",
+    host: str = "127.0.0.1",
+    port: int = 0,
+    trusted_hosts: Iterable[str] = (),
+    trusted_origins: Iterable[str] = (),
+    limits: GatewayLimits | None = None,
+) -> Gateway:
+    """Listen at `host` and `port` (0: a free one), as the actor `/<name>`; accepting has begun when it returns.
+
+    Raises ConfigError: BIND for a host that other machines can reach, TRUST for a trusted host or origin that is not
+    written as browsers send it. Raises OSError if the port is taken, and ActorError EXISTS if the name is. Cancelled:
+    nothing is left.
+    """
+    front = Front(services, Fence(trusted_hosts, trusted_origins), Routes(), limits or GatewayLimits())
+    if not is_loopback(host):
+        raise _not_bound(host)
+    listeners = await trio.open_tcp_listeners(port, host=host, backlog=BACKLOG)
+    try:
+        address = _address(listeners)
+        ref = tree.spawn(Place(), name)
+        connections = tree.spawn(Place(), "connections", parent=ref)
+        tree.spawn(Listener(listeners, connections, front), "listener", parent=ref)
+    except BaseException:
+        for listener in listeners:
+            listener.socket.close()
+        raise
+    gateway = Gateway(ref, connections, address)
+    logger.warning("The gateway at %s serves every program of this machine: no token is configured.", gateway.url)
+    return gateway
+
+
+def _address(listeners: list[trio.SocketListener]) -> tuple[str, int]:
+    """The address to tell; where a name stands for several, each must be of this machine, and the port the same."""
+    names = [listener.socket.getsockname() for listener in listeners]
+    for listener, name in zip(list(listeners), names, strict=True):
+        if not is_loopback(name[0]):
+            raise _not_bound(name[0])
+        if name[1] != names[0][1]:  # port 0 means another one for each address: keep to the first
+            listener.socket.close()
+            listeners.remove(listener)
+    return names[0][0], names[0][1]
+
+
+def _not_bound(host: str) -> ConfigError:
+    return ConfigError(
+        "BIND",
+        f"A gateway without tokens serves everybody who reaches it, so it cannot listen at {host}; let it listen at "
+        "127.0.0.1, ::1 or localhost.",
+        {"host": host},
+    )

@@ -1,0 +1,193 @@
+"""What each method does. A plain handler is done in one step; an async one may wait, and is cancelled with its call."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+
+from greenroom.actors.terminal import Terminal, TerminalManager
+from greenroom.protocol.errors import RpcError, TerminalError
+from greenroom.protocol.forms import Form, parse_form
+from greenroom.protocol.rpc import (
+    ANSWER,
+    ASK,
+    ATTACH,
+    CALL_TOOL,
+    CANCEL,
+    DETACH,
+    LIST_TERMINALS,
+    LIST_TOOLS,
+    METHODS,
+    PENDING,
+    TREE,
+    WITHDRAW,
+    AnswerForm,
+    AskTerminal,
+    Attachment,
+    AttachTerminal,
+    CallTool,
+    CancelCall,
+    Cancellation,
+    Detachment,
+    DetachTerminal,
+    ListTerminals,
+    ListTools,
+    Method,
+    Params,
+    PendingList,
+    ReadPending,
+    ReadTree,
+    SubmittedValues,
+    TerminalInfo,
+    TerminalList,
+    ToolList,
+    Withdrawal,
+    WithdrawForm,
+)
+from greenroom.protocol.terminals import AnswerResult
+from greenroom.protocol.tools import ToolCall, ToolResult
+from greenroom.protocol.tree import TreeSnapshot
+from greenroom.runtime.tools import ToolManager
+
+if TYPE_CHECKING:
+    from greenroom.actors.gateway.calls import Call
+
+__all__ = ["HANDLERS", "Handler", "Services", "no_method"]
+
+P = TypeVar("P", bound=Params)
+R = TypeVar("R")
+
+_NAMED: Final = 20
+"""How many known names a message spells out; its context has them all."""
+
+
+class Services(NamedTuple):
+    """What a gateway offers."""
+
+    terminals: TerminalManager
+    tools: ToolManager
+    snapshot: Callable[[], TreeSnapshot]
+
+
+class Handler(NamedTuple):
+    """The function that carries a method out, and whether it is async."""
+
+    function: Callable[[Call, Any], Any]
+    waits: bool
+
+
+HANDLERS: Final[dict[str, Handler]] = {}
+"""By the name of the method; there is one for each of METHODS."""
+
+
+def _serves(
+    method: Method[P, R],
+) -> Callable[[Callable[[Call, P], R | Awaitable[R]]], Callable[[Call, P], R | Awaitable[R]]]:
+    def register(function: Callable[[Call, P], R | Awaitable[R]]) -> Callable[[Call, P], R | Awaitable[R]]:
+        HANDLERS[method.name] = Handler(function, inspect.iscoroutinefunction(function))
+        return function
+
+    return register
+
+
+# -------------------------------------------------------------------- terminals
+
+
+@_serves(LIST_TERMINALS)
+def _list_terminals(call: Call, params: ListTerminals) -> TerminalList:
+    terminals = call.session.services.terminals
+    known = [terminal for name in terminals.terminals() if (terminal := terminals.terminal(name)) is not None]
+    return TerminalList(
+        terminals=tuple(
+            TerminalInfo(name=terminal.name, pending=terminal.count, operated=terminal.operator is not None)
+            for terminal in known
+        )
+    )
+
+
+@_serves(ATTACH)
+def _attach(call: Call, params: AttachTerminal) -> Attachment:
+    return call.session.attachments.attach(_terminal(call, params.terminal))
+
+
+@_serves(DETACH)
+def _detach(call: Call, params: DetachTerminal) -> Detachment:
+    return Detachment(detached=call.session.attachments.detach(params.terminal))
+
+
+@_serves(PENDING)
+def _pending(call: Call, params: ReadPending) -> PendingList:
+    if params.terminal is None:
+        return PendingList(pending=tuple(call.session.services.terminals.pending()))
+    return PendingList(pending=tuple(_terminal(call, params.terminal).pending()))
+
+
+@_serves(ASK)
+async def _ask(call: Call, params: AskTerminal) -> SubmittedValues:
+    # `parse_form` drops what only a program can mean (custom rules); where it says no more than no, `Form` says why.
+    form = Form(parse_form(params.schema) or params.schema)
+    timeout = params.timeout / 1000 if isinstance(params.timeout, int | float) else params.timeout
+    values = await call.session.services.terminals.ask(params.from_, params.to, form, timeout=timeout)
+    return SubmittedValues(values=values)
+
+
+@_serves(ANSWER)
+async def _answer(call: Call, params: AnswerForm) -> AnswerResult:
+    return await call.session.services.terminals.answer(params.terminal, params.id, params.values, whole=True)
+
+
+@_serves(WITHDRAW)
+async def _withdraw(call: Call, params: WithdrawForm) -> Withdrawal:
+    return Withdrawal(withdrawn=await _terminal(call, params.terminal).withdraw(params.id))
+
+
+def _terminal(call: Call, name: str) -> Terminal:
+    terminals = call.session.services.terminals
+    terminal = terminals.terminal(name)
+    if terminal is not None:
+        return terminal
+    known = terminals.terminals()
+    more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
+    raise TerminalError(
+        "TARGET",
+        f"There is no terminal {name}. "
+        + (f"There are {', '.join(known[:_NAMED])}{more}." if known else "There is none yet."),
+        {"to": name, "known": known},
+    )
+
+
+# -------------------------------------------------------------------- tools, the tree, calls
+
+
+@_serves(LIST_TOOLS)
+def _list_tools(call: Call, params: ListTools) -> ToolList:
+    return ToolList(tools=tuple(call.session.services.tools.definitions()))
+
+
+@_serves(CALL_TOOL)
+async def _call_tool(call: Call, params: CallTool) -> ToolResult:
+    return await call.session.services.tools.execute(ToolCall(str(call.id), params.name, params.arguments))
+
+
+@_serves(TREE)
+def _tree(call: Call, params: ReadTree) -> TreeSnapshot:
+    return call.session.services.snapshot()
+
+
+@_serves(CANCEL)
+def _cancel(call: Call, params: CancelCall) -> Cancellation:
+    return Cancellation(cancelled=call.session.cancel(params.id))
+
+
+def no_method(name: str) -> RpcError:
+    """What a request gets that names no method."""
+    shown = name if len(name) <= 64 else f"{name[:64]}…"
+    near = difflib.get_close_matches(name, METHODS, n=1) if len(name) <= 64 else []
+    hint = f"Did you mean {near[0]}?" if near else f"There are {', '.join(METHODS)}."
+    return RpcError(
+        "METHOD",
+        f"There is no method {shown}. {hint}",
+        {"method": shown, "nearest": near[0] if near else None, "known": list(METHODS)},
+    )

@@ -1,0 +1,167 @@
+"""The calls of one connection: requests in, answers out in order of completion, each call a task of its own."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from typing import final
+
+import msgspec
+import trio
+
+from greenroom.actors.client.socket import ABNORMAL, GOING_AWAY, FrameSocket
+from greenroom.actors.gateway.attachments import Attachments
+from greenroom.actors.gateway.calls import Batch, Call
+from greenroom.actors.gateway.methods import HANDLERS, Handler, Services, no_method
+from greenroom.protocol.errors import GreenroomError, RpcError
+from greenroom.protocol.rpc import METHODS, SHUTDOWN, RequestId, Shutdown, failure_of, frames
+
+__all__ = ["Session"]
+
+logger = logging.getLogger("greenroom.gateway")
+
+
+@final
+class Session:
+    """Serves one WebSocket until it ends; then cancels the calls that came over it.
+
+    Plain handlers run at once, in the order in which their requests came; async ones each in a task of their own, at
+    most `most_calls` at a time.
+    """
+
+    _nursery: trio.Nursery
+    """Where calls run, while it serves."""
+
+    def __init__(self, name: str, socket: FrameSocket, services: Services, *, most_calls: int) -> None:
+        self.name = name
+        self.services = services
+        self.attachments = Attachments(services.terminals, socket.send)
+        self._socket = socket
+        self._most_calls = most_calls
+        self._calls: dict[Call, None] = {}
+        """Those under way, oldest first."""
+        self._by_id: dict[RequestId, Call] = {}
+
+    async def serve(self) -> None:
+        """Serve until the peer or the server ends it. On every way out no call, subscription or socket is left.
+
+        A cancelled one tells its peer that the server goes away, and answers what it had not answered yet.
+        """
+        socket = self._socket
+        try:
+            async with trio.open_nursery() as keepers:
+                socket.start(keepers)
+                try:
+                    async with trio.open_nursery() as self._nursery:
+                        await socket.read(self._receive)
+                        self._nursery.cancel_scope.cancel()
+                finally:
+                    self.attachments.close()
+                keepers.cancel_scope.cancel()
+        finally:
+            self.shut_down()
+            await socket.close(self._last_words() if socket.code == GOING_AWAY else ())
+            logger.debug("%s ended: %d %s", self.name, socket.code or ABNORMAL, socket.reason)
+
+    def shut_down(self) -> None:
+        """Begin to end because the server does. Does nothing once it ends otherwise."""
+        self._socket.end(GOING_AWAY, "the server stops")
+
+    def cancel(self, id: RequestId) -> bool:
+        """Cancel the call of that id. False: there is none under way."""
+        call = self._by_id.get(id)
+        if call is not None:
+            call.scope.cancel()
+        return call is not None
+
+    # ---------------------------------------------------------------- requests
+
+    def _receive(self, message: str | bytes) -> None:
+        frame = frames.read_frame(message)
+        batch = Batch() if frame.batch else None
+        for entry in frame.entries:
+            if isinstance(entry, frames.Malformed):
+                self._refuse(Call(self, "", entry.id, batch, answered=True), entry.error)
+            else:
+                self._begin(entry, batch)
+        if batch is not None and (answers := batch.seal()) is not None:
+            self._socket.send(answers)
+
+    def _begin(self, request: frames.Request, batch: Batch | None) -> None:
+        answered = not isinstance(request.id, msgspec.UnsetType)
+        id = None if isinstance(request.id, msgspec.UnsetType) else request.id
+        call = Call(self, request.method, id, batch, answered=answered)
+        try:
+            if id is not None and id in self._by_id:
+                raise RpcError("REQUEST", "A call of this id is still under way; give each its own.", {"id": id})
+            method = METHODS.get(request.method)
+            if method is None:
+                raise no_method(request.method)
+            params = frames.read_params(method.name, request.params, method.params)
+            handler = HANDLERS[method.name]
+            if handler.waits:
+                self._run_soon(call, handler, params)
+            else:
+                self._answer(call, handler.function(call, params))
+        except Exception as error:
+            self._refuse(call, error)
+
+    def _run_soon(self, call: Call, handler: Handler, params: msgspec.Struct) -> None:
+        if len(self._calls) >= self._most_calls:
+            raise RpcError(
+                "BUSY",
+                f"This connection has {self._most_calls} calls under way, as many as it may. Wait until one has ended.",
+                {"most": self._most_calls},
+            )
+        self._calls[call] = None
+        if call.id is not None:
+            self._by_id[call.id] = call
+        self._nursery.start_soon(self._run, call, handler, params, name=f"{self.name} {call.method}")
+
+    async def _run(self, call: Call, handler: Handler, params: msgspec.Struct) -> None:
+        # A call that is cancelled from outside stays among those under way: `_last_words` answers it.
+        try:
+            with call.scope:
+                self._answer(call, await handler.function(call, params))
+        except Exception as error:
+            self._refuse(call, error)
+        if call.scope.cancelled_caught:
+            self._refuse(
+                call, RpcError("CANCELLED", f"The call of {call.method} was cancelled.", {"method": call.method})
+            )
+
+    # ---------------------------------------------------------------- answers
+
+    def _answer(self, call: Call, result: object) -> None:
+        self._conclude(call, frames.response(call.id, result))
+
+    def _refuse(self, call: Call, error: Exception) -> None:
+        try:
+            failure = failure_of(error if isinstance(error, GreenroomError) else self._hidden(call, error))
+            answer = frames.refusal(call.id, failure)
+        except (TypeError, ValueError, RecursionError) as fault:  # the error's context is no JSON
+            answer = frames.refusal(call.id, failure_of(self._hidden(call, fault)))
+        self._conclude(call, answer)
+
+    def _hidden(self, call: Call, fault: Exception) -> RpcError:
+        """What the peer is told of a bug; the log is told all."""
+        correlation = secrets.token_hex(8)
+        logger.error("%s: %s failed; correlation %s", self.name, call.method, correlation, exc_info=fault)
+        return RpcError(
+            "INTERNAL",
+            f"The server failed at this call. Its log has the details under {correlation}.",
+            {"correlation": correlation},
+        )
+
+    def _conclude(self, call: Call, answer: bytes) -> None:
+        self._calls.pop(call, None)
+        if call.id is not None and self._by_id.get(call.id) is call:
+            del self._by_id[call.id]
+        if (message := call.conclude(answer)) is not None:
+            self._socket.send(message)
+
+    def _last_words(self) -> list[bytes]:
+        """What the peer is told when the server stops: an answer to each call under way, and that it stops."""
+        error = RpcError("SHUTDOWN", "The server stops before the call ended; call again when it is back.")
+        answers = [call.conclude(frames.refusal(call.id, failure_of(error))) for call in self._calls]
+        return [answer for answer in answers if answer is not None] + [frames.notification(SHUTDOWN.name, Shutdown())]
