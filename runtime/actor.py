@@ -26,16 +26,15 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, TypeVarTuple
 
-import trio
-
 from greenroom.protocol.errors import ActorError
 from greenroom.runtime.context import CURRENT
-from greenroom.runtime.messages import Message
+from greenroom.runtime.messages import Message, Withdrawn
 from greenroom.runtime.ref import Ref
-from greenroom.runtime.reply import HELD, Reply
+from greenroom.runtime.reply import IN_HAND, KEPT, WITHDRAWN, Reply
 from greenroom.runtime.restart import Restart
 
 if TYPE_CHECKING:
+    from greenroom.runtime.life import Life
     from greenroom.runtime.tree import Tree
 
 __all__ = ["Actor", "Leaf", "handles"]
@@ -49,8 +48,8 @@ _HANDLES = "__greenroom_handles__"
 def handles(kind: type[Message]) -> Callable[[F], F]:
     """Marks a method, plain or async, as the handler of one type of message.
 
-    What it returns is the answer to a request; what it raises is raised in the asker. A raise at a message that was only
-    told is the actor's failure.
+    What it returns is the answer to a request; what it raises is raised in the asker. A raise at a message that was
+    only told is the actor's failure.
     """
 
     def mark(method: F) -> F:
@@ -66,27 +65,31 @@ class Actor:
     An actor owns a nursery: work that `start_soon` starts and children that `spawn` starts end with it.
     """
 
-    __slots__ = ("_failure", "_nursery", "_over", "_reply", "_scope", "ref")
+    __slots__ = ("_life", "ref")
 
     handlers: ClassVar[dict[type[Message], tuple[Callable[..., Any], bool]]] = {}
     """By the exact type of the message: the function, and whether it is async."""
 
+    at_once: ClassVar[bool] = False
+    """Its handlers never wait, so that while it is idle it can handle a request in the step of whoever asks."""
+
     ref: Ref
     """Its address. Set when it is spawned, before anything of it runs."""
+    _life: Life
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        cls.handlers = dict(cls.handlers)
-        for method in vars(cls).values():
-            if kind := getattr(method, _HANDLES, None):
-                cls.handlers[kind] = method, inspect.iscoroutinefunction(method)
-
-    def __init__(self) -> None:
-        self._reply: Reply[Any] | None = None
-        self._over = False
-        self._failure: Exception | None = None
-        self._nursery: trio.Nursery | None = None
-        self._scope: trio.CancelScope | None = None
+        names = {
+            kind: name
+            for base in reversed(cls.__mro__)
+            for name, method in vars(base).items()
+            if (kind := getattr(method, _HANDLES, None)) is not None
+        }
+        cls.handlers = {
+            kind: (method, inspect.iscoroutinefunction(method))
+            for kind, name in names.items()
+            if getattr(method := getattr(cls, name), _HANDLES, kind) is kind  # an override needs no mark of its own
+        }
 
     # ---------------------------------------------------------------- what a subclass overrides
 
@@ -94,9 +97,10 @@ class Actor:
         """Runs before the first message, anew after each restart. Raising is the actor's failure."""
 
     def on_end(self, reason: str) -> None:
-        """Runs when this actor ends, for good or for a restart (`restarted`), also under cancellation: it must not wait.
+        """Runs once when this actor ends, for good or for a restart (`restarted`), also under cancellation.
 
-        Replies that are still kept afterwards fail with STOPPED. Its children have ended unless all was cancelled at once.
+        So it must not wait. What it raises is logged. Its work and its children have ended. Replies that are still kept
+        afterwards fail with STOPPED.
         """
 
     def refusal(self, message: Message, reason: str) -> Exception:
@@ -116,19 +120,25 @@ class Actor:
         If its asker gives up, a `Withdrawn` comes over the control lane (to a handler for it, if there is one).
         Raises ActorError UNKNOWN if the message in hand was told, or its reply was taken before.
         """
-        reply, self._reply = self._reply, None
-        if reply is None:
+        reply = self._life.reply
+        if reply is None or reply.state not in (IN_HAND, WITHDRAWN):
             raise ActorError("UNKNOWN", f"{self.ref.path} has no reply in hand to take.", {"path": self.ref.path})
+        if reply.withdrawn:  # while an async handler was waiting
+            self.ref.notice(Withdrawn(reply))
+        else:
+            reply.state = KEPT
         return reply
 
-    def start_soon(
-        self, function: Callable[[*Ts], Awaitable[object]], *args: *Ts, name: object = None
-    ) -> None:
+    def start_soon(self, function: Callable[[*Ts], Awaitable[object]], *args: *Ts, name: object = None) -> None:
         """Run `function(*args)` as the actor's work, beside its mailbox. Its waits are those of the actor's work node.
 
         An Exception of it is the actor's failure. It is cancelled when the actor ends.
         """
-        self._open_nursery().start_soon(self._work, function, args, name=name or function)
+        nursery = self._life.nursery
+        if nursery is None:
+            path = self.ref.path
+            raise ActorError("STOPPED", f"{path} does not run: it can start nothing.", {"path": path})
+        nursery.start_soon(self._work, function, args, name=name or function)
 
     def spawn(
         self,
@@ -142,55 +152,20 @@ class Actor:
         return self.tree.spawn(child, name, parent=self.ref, restart=restart, capacity=capacity)
 
     def end(self) -> None:
-        """End by itself after the message in hand, as if its mailbox had nothing more to give."""
-        self._over = True
+        """End by itself after the message in hand, as if its mailbox had nothing more to give. Also from its work."""
+        self._life.end()
 
     def fail(self, error: Exception) -> None:
-        """Fail as if the message in hand had raised: from its work, or when a child's intensity is exceeded."""
-        if self._failure is None:
-            self._failure = error
-        if self._scope is not None:
-            self._scope.cancel()
+        """Fail, as if a message that was only told had raised `error`: from its work, say.
 
-    # ---------------------------------------------------------------- what the runtime calls
-
-    def _open_nursery(self) -> trio.Nursery:
-        if self._nursery is None:
-            raise ActorError(
-                "STOPPED", f"{self.ref.path} does not run: it can start nothing beneath it.", {"path": self.ref.path}
-            )
-        return self._nursery
+        No further message is taken, and a handler that waits is cancelled.
+        """
+        self._life.fail(error)
 
     async def _work(self, function: Callable[..., Awaitable[object]], args: tuple[Any, ...]) -> None:
         CURRENT.set(self.ref.work)
-        try:
+        with self._life.failing():
             await function(*args)
-        except Exception as error:
-            self.fail(error)
-
-    async def _loop(self) -> None:
-        """Handle messages until `end`, or until the mailbox closes (`Closed`) or a told message's handler raises."""
-        receive, handlers = self.ref.mailbox.receive, self.handlers
-        while not self._over:
-            message = await receive()
-            if type(message) is Reply:
-                message.state = HELD
-                self._reply = message
-                message = message.message
-            handler, is_async = handlers[type(message)]
-            try:
-                result = handler(self, message)
-                if is_async:
-                    result = await result
-            except Exception as error:
-                if self._reply is None:
-                    raise  # nobody asked, or the reply was taken: the actor's failure
-                self._reply.fail(error)
-            else:
-                if self._reply is not None:
-                    self._reply.answer(result)
-            # an idle actor holds nothing of its last message
-            message = result = self._reply = None
 
 
 class Leaf(Actor):
@@ -201,8 +176,12 @@ class Leaf(Actor):
 
     __slots__ = ()
 
+    at_once = True
+
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         waiting = [method.__name__ for method, is_async in cls.handlers.values() if is_async]
         if waiting or cls.on_start is not Actor.on_start:
-            raise TypeError(f"{cls.__name__} is a Leaf, which never waits; make it an Actor to await in {waiting or 'on_start'}")
+            raise TypeError(
+                f"{cls.__name__} is a Leaf, which never waits; make it an Actor to await in {waiting or 'on_start'}"
+            )

@@ -80,7 +80,9 @@ class Bus:
         if found is None:
             known = sorted(self._events)
             raise GreenroomError(
-                "UNKNOWN_EVENT", f"No event is called {name}; known are {', '.join(known)}.", {"event": name, "known": known}
+                "UNKNOWN_EVENT",
+                f"No event is called {name}; known are {', '.join(known)}.",
+                {"event": name, "known": known},
             )
         return found
 
@@ -88,7 +90,9 @@ class Bus:
         """All declared events, by name."""
         return [self._events[name] for name in sorted(self._events)]
 
-    def on(self, event: Event[P] | str, listener: Callable[[P], object], *, prepend: bool = False) -> Callable[[], None]:
+    def on(
+        self, event: Event[P] | str, listener: Callable[[P], object], *, prepend: bool = False
+    ) -> Callable[[], None]:
         """Call `listener(payload)` at each dispatch; the returned function ends that and may be called again.
 
         Raises GreenroomError WRONG_KIND for an async listener: a plain one can `tell` an actor, which may wait.

@@ -17,15 +17,12 @@ CURRENT: ContextVar[Node | None] = ContextVar("greenroom_current_node", default=
 
 
 def current_node() -> Node | None:
-    """The node that a wait begun here starts at. None: outside the tree, where only a name asked as can be part of a circle."""
+    """The node that a wait begun here starts at. None: outside the tree, where only names close circles."""
     return CURRENT.get()
 
 
 def current_actor() -> Actor | None:
     """The actor in whose handler or work the code runs, or None outside the tree."""
-    from greenroom.runtime.ref import Ref, Work
-
     node = CURRENT.get()
-    if isinstance(node, Work):
-        node = node.owner
-    return node.actor if isinstance(node, Ref) else None
+    place = None if node is None else node.place
+    return None if place is None else place.actor

@@ -37,8 +37,8 @@ class Due(Request[None], frozen=True):
 class Deadlines:
     """Deadlines in order (due, armed), each asked of its keeper and waited for before the next one is taken.
 
-    An entry is void once its thing was disarmed, armed again or kept by an actor that has stopped. Void entries are swept
-    when they outnumber the live ones, which is constant time each on average and bounds the memory.
+    An entry is void once its thing was disarmed or armed again. Void entries are swept when they outnumber the live
+    ones, which is constant time each on average and bounds the memory. An actor that ends disarms what it keeps.
     """
 
     __slots__ = ("_count", "_heap", "_scope", "_void")

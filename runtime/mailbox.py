@@ -17,12 +17,12 @@ from trio.lowlevel import (
     wait_task_rescheduled,
 )
 
-from greenroom.runtime.reply import HELD, Reply
+from greenroom.runtime.reply import Reply
 from greenroom.runtime.waits import Wait
 
 __all__ = ["Closed", "Mailbox"]
 
-BURST = 16
+BURST = 32
 """Messages a busy receiver takes between two full checkpoints, so that it neither starves others nor pays for each."""
 
 
@@ -37,7 +37,9 @@ class _Sender:
     __slots__ = ("message", "task", "wait")
 
     def __init__(self, message: Any, task: Task, wait: Wait | None) -> None:
-        self.message, self.task, self.wait = message, task, wait
+        self.message = message
+        self.task = task
+        self.wait = wait
 
 
 @final
@@ -45,7 +47,7 @@ class Mailbox:
     """Messages for one receiver, at most `capacity` of them; control messages are not counted and come first.
 
     Those who find it full stand in line and are moved in by the receiver in order of arrival, so nobody overtakes and
-    nobody starves. A request whose asker has given up is passed over, never delivered.
+    nobody starves. A request whose asker gives up leaves at once, wherever it is, and the next in line gets its place.
 
     Cancellation: a cancelled `send` either put its message in whole and returned, or left nothing behind; a cancelled
     `receive` took nothing.
@@ -54,7 +56,7 @@ class Mailbox:
     empty deque is 760 bytes, and most mailboxes are idle and seldom hold two messages.
     """
 
-    __slots__ = ("_burst", "_control", "_data", "_first", "_line", "_receiver", "capacity", "closed")
+    __slots__ = ("_burst", "_control", "_data", "_first", "_line", "capacity", "closed", "receiver")
 
     def __init__(self, capacity: int = 1024) -> None:
         if capacity < 1:
@@ -66,7 +68,9 @@ class Mailbox:
         """What came after the first."""
         self._control: deque[Any] | None = None
         self._line: dict[Reply[Any] | _Sender, None] | None = None
-        self._receiver: Task | None = None
+        """Empty unless the mailbox is full."""
+        self.receiver: Task | None = None
+        """Who waits for a message: there is none to be had. None while the receiver is busy."""
         self._burst = BURST
 
     @property
@@ -75,15 +79,7 @@ class Mailbox:
         first = self._first is not None
         return first + len(self._data or ()) + len(self._control or ()) + len(self._line or ())
 
-    @property
-    def full(self) -> bool:
-        """A message put now would have to stand in line."""
-        return self._first is not None and len(self._data or ()) + 1 >= self.capacity
-
-    @property
-    def idle(self) -> bool:
-        """Its receiver waits here."""
-        return self._receiver is not None
+    # ---------------------------------------------------------------- putting
 
     def offer(self, item: Any) -> bool:
         """Put without waiting. False: full, nothing happened. Raises `Closed`."""
@@ -91,17 +87,17 @@ class Mailbox:
             raise Closed
         if self._first is None:
             self._first = item
-        else:
-            data = self._data
-            if data is None:
-                data = self._data = deque()
-            if len(data) + 1 >= self.capacity:
-                return False
-            data.append(item)
-        receiver = self._receiver
-        if receiver is not None:
-            self._receiver = None
-            reschedule(receiver)
+            receiver = self.receiver
+            if receiver is not None:
+                self.receiver = None
+                reschedule(receiver)
+            return True
+        data = self._data
+        if data is None:
+            data = self._data = deque()
+        if len(data) + 1 >= self.capacity:
+            return False
+        data.append(item)
         return True
 
     def control(self, item: Any) -> None:
@@ -111,27 +107,26 @@ class Mailbox:
         if self._control is None:
             self._control = deque()
         self._control.append(item)
-        receiver = self._receiver
-        if receiver is not None:
-            self._receiver = None
-            reschedule(receiver)
+        self.wake()
 
-    async def send(self, item: Any, wait: Wait | None = None) -> None:
-        """Put, standing in line while the mailbox is full. Raises `Closed`.
+    async def send(self, item: Any) -> None:
+        """Put, standing in line while the mailbox is full. Raises `Closed`."""
+        await checkpoint_if_cancelled()
+        if self.offer(item):
+            await cancel_shielded_checkpoint()
+        else:
+            await self.stand_in_line(item)
+
+    async def stand_in_line(self, item: Any, wait: Wait | None = None) -> None:
+        """What a sender does whose offer was refused. It is in line before the first checkpoint. Raises `Closed`.
 
         `wait` is the sender's wait in the graph, if it has one: it is released at the moment the message is in.
         """
-        await checkpoint_if_cancelled()
-        if self.offer(item):
-            if wait is not None:
-                wait.release()
-            await cancel_shielded_checkpoint()
-            return
         sender = _Sender(item, current_task(), wait)
-        self._stand(sender)
+        self.stand(sender)
 
         def leave(_raise_cancel: Any) -> Abort:
-            self.leave_line(sender)
+            self.leave(sender)
             return Abort.SUCCEEDED
 
         await wait_task_rescheduled(leave)
@@ -139,84 +134,133 @@ class Mailbox:
     def queue(self, reply: Reply[Any]) -> None:
         """Put a request, in line if the mailbox is full: its asker waits for the answer anyway. Raises `Closed`."""
         if not self.offer(reply):
-            self._stand(reply)
+            self.stand(reply)
 
-    def _stand(self, who: Reply[Any] | _Sender) -> None:
+    def stand(self, who: Reply[Any] | _Sender) -> None:
+        """Join the line, in the step in which `offer` refused."""
         if self._line is None:
             self._line = {}
         self._line[who] = None
 
-    def leave_line(self, who: Reply[Any] | _Sender) -> None:
-        """Somebody who stood in line gives up. Does nothing for one who does not stand there."""
-        if self._line is not None:
-            self._line.pop(who, None)
+    def leave(self, who: Reply[Any] | _Sender) -> None:
+        """Somebody who stands in line, or whose request is here, gives up. Does nothing for anybody else.
+
+        For one who is not in line it looks through the queued messages, at most `capacity`.
+        """
         if type(who) is _Sender and who.wait is not None:
             who.wait.release()
+        if self._line is not None and who in self._line:
+            del self._line[who]
+        elif self._first is who:
+            self._first = self._data.popleft() if self._data else None
+            self._move_in()
+        elif _remove(who, self._data):
+            self._move_in()
+        else:
+            _remove(who, self._control)
+
+    def _move_in(self) -> None:
+        """Let the first in line in, if there is one: there is room."""
+        line = self._line
+        if not line:
+            return
+        who = next(iter(line))
+        del line[who]
+        if type(who) is not _Sender:
+            self._append(who)
+            return
+        self._append(who.message)
+        if who.wait is not None:
+            who.wait.release()
+        reschedule(who.task)
+
+    def _append(self, item: Any) -> None:
+        if self._first is None:
+            self._first = item
+            return
+        if self._data is None:
+            self._data = deque()
+        self._data.append(item)
+
+    # ---------------------------------------------------------------- receiving
 
     async def receive(self) -> Any:
-        """The next message, waiting without a deadline. Raises `Closed` at once when closed, whatever is still queued."""
-        while True:
-            self._burst -= 1
-            if self._burst <= 0:
-                self._burst = BURST
-                await checkpoint()
-            if self.closed:
+        """The next message, waiting without a deadline. Raises `Closed` when closed, whatever is still queued."""
+        while (item := self.take()) is None:
+            if not await self.more():
                 raise Closed
-            if (item := self.take()) is not None:
-                return item
-            self._data = self._line = None
-            self._receiver, self._burst = current_task(), BURST
-            await wait_task_rescheduled(self._leave)
+        return item
 
     def take(self) -> Any:
-        """The next message without waiting, or None. Takes what is left also after `close`."""
+        """The next message, or None. Then the receiver awaits `more`, and takes again.
+
+        None is also given after `BURST` messages in a row, and for good once it is closed.
+        """
+        burst = self._burst
+        if not burst:
+            return None
         if self._control is not None:
-            while self._control:
-                item = self._control.popleft()
-                if type(item) is not Reply or item.state <= HELD:
-                    return item
-            self._control = None
-        while (item := self._first) is not None:
+            item = self._control.popleft()
+            if not self._control:
+                self._control = None
+        else:
+            item = self._first
+            if item is None:
+                return None
             data = self._data
             self._first = data.popleft() if data else None
             if self._line:
                 self._move_in()
-            if type(item) is not Reply or item.state <= HELD:
-                return item
-        return None
+        self._burst = burst - 1
+        return item
 
-    def _move_in(self) -> None:
-        """Let the first in line in: there is room for one."""
-        line = self._line
-        assert line is not None
-        who = next(iter(line))
-        del line[who]
-        message = who.message if type(who) is _Sender else who
-        if self._first is None:
-            self._first = message
+    async def more(self) -> bool:
+        """Wait, without a deadline, until there may be a message to take. False: it is closed."""
+        if self.closed:
+            return False
+        self._burst = BURST
+        if self._first is not None or self._control is not None:
+            await checkpoint()
         else:
-            if self._data is None:
-                self._data = deque()
-            self._data.append(message)
-        if type(who) is _Sender:
-            if who.wait is not None:
-                who.wait.release()
-            reschedule(who.task)
+            self._data = self._line = None
+            self.receiver = current_task()
+            await wait_task_rescheduled(self._abort)
+        return True
 
-    def _leave(self, _raise_cancel: Any) -> Abort:
-        self._receiver = None
+    def _abort(self, _raise_cancel: Any) -> Abort:
+        self.receiver = None
         return Abort.SUCCEEDED
 
-    def close(self) -> None:
-        """Take and give nothing any more: the receiver and every sender in line get `Closed`. Idempotent.
-
-        What is still queued stays for `take`, so that its askers can be told.
-        """
-        self.closed = True
-        receiver, self._receiver = self._receiver, None
+    def wake(self) -> None:
+        """Let `more` return, if the receiver waits there."""
+        receiver, self.receiver = self.receiver, None
         if receiver is not None:
             reschedule(receiver)
+
+    # ---------------------------------------------------------------- the end
+
+    def close(self) -> None:
+        """Take and give nothing any more: the receiver and every sender in line are told. Idempotent."""
+        self.closed = True
+        self._burst = 0
+        self.wake()
         for who in list(self._line or ()):
             if type(who) is _Sender:
-                self.leave_line(who)
+                self.leave(who)
                 reschedule(who.task, outcome.Error(Closed()))
+
+    def drain(self) -> list[Reply[Any]]:
+        """Take everything out when it was closed, and give the requests, so that their askers can be told."""
+        left = [*(self._control or ()), self._first, *(self._data or ()), *(self._line or ())]
+        self._first = self._control = self._data = self._line = None
+        return [item for item in left if type(item) is Reply]
+
+
+def _remove(who: object, lane: deque[Any] | None) -> bool:
+    """By identity: messages may compare as they like."""
+    for place, item in enumerate(lane or ()):
+        if item is who:
+            assert lane is not None
+            del lane[place]
+            return True
+    return False

@@ -5,17 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, final
 
-from trio.lowlevel import checkpoint, current_task, wait_task_rescheduled
+from trio.lowlevel import (
+    Abort,
+    Task,
+    cancel_shielded_checkpoint,
+    checkpoint,
+    checkpoint_if_cancelled,
+    current_task,
+    reschedule,
+    wait_task_rescheduled,
+)
 
 from greenroom.protocol.errors import ActorDeadlock, ActorError
 from greenroom.runtime.context import CURRENT
 from greenroom.runtime.mailbox import Closed, Mailbox
 from greenroom.runtime.messages import Message, Request
-from greenroom.runtime.reply import HELD, Reply
+from greenroom.runtime.reply import ANSWERED, KEPT, Reply
 from greenroom.runtime.waits import Node, Wait, find_circle
 
 if TYPE_CHECKING:
     from greenroom.runtime.actor import Actor
+    from greenroom.runtime.life import Life
     from greenroom.runtime.restart import Supervision
     from greenroom.runtime.tree import Tree
 
@@ -26,8 +36,30 @@ R = TypeVar("R")
 State = Literal["starting", "running", "restarting", "stopping", "ended"]
 
 
-class Join(Request[str], frozen=True):
-    """Never sent: the wait for an actor's end, answered with the reason."""
+@final
+class Ending(Wait):
+    """A wait for an actor's end."""
+
+    __slots__ = ("task",)
+
+    task: Task
+
+    @property
+    def kind(self) -> str:
+        return "join"
+
+    async def wait(self) -> None:
+        """Until `end` is called. Cancelled: the wait is over."""
+        self.task = current_task()
+        await wait_task_rescheduled(self._abort)
+
+    def end(self) -> None:
+        self.release()
+        reschedule(self.task)
+
+    def _abort(self, _raise_cancel: Any) -> Abort:
+        self.release()
+        return Abort.SUCCEEDED
 
 
 @final
@@ -44,6 +76,10 @@ class Work(Node):
     def label(self) -> str:
         return self.owner.label
 
+    @property
+    def place(self) -> Ref:
+        return self.owner
+
 
 @final
 class Ref(Node):
@@ -52,13 +88,30 @@ class Ref(Node):
     It is also the actor's handler node in the wait-for graph, and the tree's own record of the actor.
     """
 
-    __slots__ = ("_work", "actor", "alias", "children", "mailbox", "parent", "reason", "state", "supervision", "tree", "watchers")
+    __slots__ = (
+        "_work",
+        "actor",
+        "alias",
+        "children",
+        "life",
+        "mailbox",
+        "parent",
+        "reason",
+        "state",
+        "supervision",
+        "tree",
+        "watchers",
+    )
 
-    def __init__(self, path: str, tree: Tree, parent: Ref | None, actor: Actor, capacity: int) -> None:
+    actor: Actor
+    """Who lives here now. Another one after a restart."""
+    life: Life
+    """The runtime's own record of it."""
+
+    def __init__(self, path: str, tree: Tree, parent: Ref | None, capacity: int) -> None:
         super().__init__(path)
         self.tree = tree
         self.parent = parent
-        self.actor = actor
         self.mailbox = Mailbox(capacity)
         self.children: dict[str, Ref] | None = None
         """By name, oldest first."""
@@ -82,6 +135,10 @@ class Ref(Node):
         return self.alias or self.name
 
     @property
+    def place(self) -> Ref:
+        return self
+
+    @property
     def work(self) -> Work:
         """The node of what it runs beside its mailbox."""
         if self._work is None:
@@ -102,7 +159,7 @@ class Ref(Node):
     def tell(self, message: Message) -> None:
         """Put a message into the mailbox without waiting.
 
-        Raises ActorError: MAILBOX_FULL (context `path`, `capacity`), STOPPED, or UNKNOWN for a message it has no handler for.
+        Raises ActorError: MAILBOX_FULL (context `path`, `capacity`), STOPPED, or UNKNOWN for one it does not handle.
         """
         if type(message) not in self.actor.handlers:
             raise self.unhandled(message)
@@ -120,34 +177,36 @@ class Ref(Node):
     async def send(self, message: Message) -> None:
         """Put a message into the mailbox, standing in line (without a deadline) while it is full.
 
-        Standing in line is a wait like any other: ActorDeadlock if it would close a circle. Raises ActorError STOPPED or
-        UNKNOWN. Cancelled: the message was either put in whole or not at all, and if it was, `send` returned.
+        Standing in line is a wait like any other: ActorDeadlock if it would close a circle. Raises ActorError STOPPED
+        or UNKNOWN. Cancelled: the message was not put in; if it was, `send` returns.
         """
         if type(message) not in self.actor.handlers:
             raise self.unhandled(message)
+        await checkpoint_if_cancelled()
         mailbox = self.mailbox
         try:
-            if not mailbox.full:
-                await mailbox.send(message)
+            if mailbox.offer(message):
+                await cancel_shielded_checkpoint()
                 return
             waiter = CURRENT.get()
             if waiter is None:
-                await mailbox.send(message)
-                return
-            self._refuse_circle(waiter)
-            await mailbox.send(message, Wait(waiter, self))
+                await mailbox.stand_in_line(message)
+            else:
+                self._refuse_circle(waiter)  # no checkpoint from here to the wait
+                await mailbox.stand_in_line(message, Wait(waiter, self))
         except Closed:
             raise self.stopped() from None
 
     async def ask(self, message: Request[R], *, urgent: bool = False) -> R:
         """Wait, without a deadline of its own, for the answer.
 
-        The wait begins before the first checkpoint: ActorDeadlock (with the path) if it would close a circle; then
+        The wait begins before the first checkpoint: ActorDeadlock (with the path) if it would close a circle, and then
         nothing was sent. Raises ActorError STOPPED or UNKNOWN, and whatever the handler raises. Cancelled: the request
         is withdrawn; an actor that has not begun with it never sees it, one that keeps its reply is told `Withdrawn`.
 
         `urgent` overtakes every message but other urgent ones.
         """
+        await checkpoint_if_cancelled()
         if type(message) not in self.actor.handlers:
             raise self.unhandled(message)
         waiter = CURRENT.get()
@@ -156,35 +215,51 @@ class Ref(Node):
         if self.mailbox.closed:
             raise self.stopped()
         reply = Reply(message, self, waiter, self)
-        if urgent:
-            self.mailbox.control(reply)
+        self.post(reply, urgent=urgent)
+        # What follows is `await reply.wait()` without the coroutine between: the kernel's hottest path.
+        if reply.state > KEPT:
+            await cancel_shielded_checkpoint()
         else:
-            self.mailbox.queue(reply)
-        # What follows is `await reply.wait()`, without the coroutine between: every ask of the kernel goes through here.
-        if reply.state <= HELD:
             reply.task = current_task()
             await wait_task_rescheduled(reply.abort)
-        return reply.result()
+        return reply.value if reply.state == ANSWERED else reply.result()
+
+    def post(self, reply: Reply[Any], *, urgent: bool = False) -> None:
+        """Hand a request over, in line if the mailbox is full. A leaf that is idle handles it within this call.
+
+        Only for an actor that takes messages (`alive`); then `await reply.wait()`.
+        """
+        mailbox = self.mailbox
+        receiver = mailbox.receiver
+        if receiver is not None and self.actor.at_once:
+            receiver.context.run(self.life.serve, reply)
+        elif urgent:
+            mailbox.control(reply)
+        else:
+            mailbox.queue(reply)
 
     async def join(self) -> str:
         """Wait, without a deadline, until it has ended for good; the reason.
 
-        A wait for its work: ActorDeadlock if the work waits, over whatever steps, for the caller.
+        A wait for its work and for the message in hand: ActorDeadlock if one of them waits, over whatever steps, for
+        the caller. Cancelled: nothing is left of the wait.
         """
-        waiter = CURRENT.get()
         if self.state == "ended":
             await checkpoint()
-            return self.reason or "ended"
-        if waiter is not None and (path := find_circle((waiter,), (self.work,))):
-            raise circle(path)
-        return await Reply(Join(), self, waiter, self.work).wait()
+        else:
+            waiter = CURRENT.get()
+            if waiter is not None and (path := find_circle((waiter,), (self.work, self))):
+                raise circle(path)
+            await Ending(waiter, self.work, other=self).wait()
+        return self.reason or "ended"
 
     async def stop(self, *, grace: float = 0.0, reason: str = "stopped") -> None:
-        """Stop it and all beneath it, children first and the newest of them before the others; return when nothing is left.
+        """Stop it and all beneath it, children first and the newest of them first; return when nothing is left.
 
-        `grace` is how many seconds the message in hand may take to finish before it is cancelled. Requests that get no
-        answer fail with STOPPED. The stop is carried out by the supervisor, so cancelling the caller undoes nothing; a
-        caller beneath the stopped actor is itself stopped by it, without grace. Stopping what has ended does nothing.
+        `grace` is how many seconds from now the message in hand may take to finish before it is cancelled. Requests
+        that get no answer fail with STOPPED. The supervisor carries the stop out, so cancelling the caller undoes
+        nothing. A caller beneath the stopped actor is stopped with it, without grace: its `stop` ends by cancellation.
+        Stopping again shortens the grace at most; stopping what has ended does nothing.
         """
         self.stop_soon(grace=0.0 if self._is_beneath() else grace, reason=reason)
         await self.wait_ended()
@@ -194,11 +269,11 @@ class Ref(Node):
         self.tree.begin_stop(self, grace, reason)
 
     async def wait_ended(self) -> None:
-        """Wait, without a deadline, until nothing is left. Unlike `join` no wait between parties: it is never refused."""
+        """Wait, without a deadline, until nothing is left. Unlike `join` it is no wait between parties."""
         if self.state == "ended":
             await checkpoint()
         else:
-            await Reply(Join(), self, None, self.work).wait()
+            await Ending(None, self).wait()
 
     def watch(self, watcher: Callable[[Ref], None]) -> None:
         """Call `watcher(ref)` once, synchronously, when it has ended for good; at once if it has."""
@@ -234,8 +309,8 @@ class Ref(Node):
             raise circle(path)
 
     def _is_beneath(self) -> bool:
-        node: Any = CURRENT.get()
-        place: Ref | None = node.owner if isinstance(node, Work) else node if isinstance(node, Ref) else None
+        node = CURRENT.get()
+        place = node.place if node is not None else None
         while place is not None:
             if place is self:
                 return True

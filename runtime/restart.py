@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Literal, final
 import msgspec
 import trio
 
+from greenroom.protocol.errors import ActorError
+
 if TYPE_CHECKING:
     from greenroom.runtime.actor import Actor
 
-__all__ = ["Restart", "Supervision"]
+__all__ = ["Restart", "Supervision", "unused"]
 
 
 class Restart(msgspec.Struct, frozen=True):
@@ -33,7 +35,7 @@ class Restart(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         if self.intensity < 0 or self.within <= 0 or self.backoff < 0 or self.backoff_limit < self.backoff:
             raise ValueError(
-                "A restart rule needs intensity >= 0, within > 0 and 0 <= backoff <= backoff_limit (all but the first in seconds)"
+                "A restart rule needs intensity >= 0 and, in seconds, within > 0 and 0 <= backoff <= backoff_limit"
             )
 
 
@@ -56,12 +58,42 @@ class Supervision:
         return self.rule.when == "always" or (self.rule.when == "on_failure" and failed)
 
     def take_one(self, now: float) -> float | None:
-        """The seconds to wait before a restart that is due at trio time `now`; None: the intensity is exceeded."""
+        """Count a restart that is wanted at trio time `now`, and say how many seconds to wait before it.
+
+        None: the intensity is exceeded.
+        """
         while self._times and now - self._times[0] >= self.rule.within:
             self._times.popleft()
         if len(self._times) >= self.rule.intensity:
             return None
-        delay = min(self.rule.backoff * 2 ** len(self._times), self.rule.backoff_limit)
+        delay = min(self.rule.backoff * 2.0 ** min(len(self._times), 64), self.rule.backoff_limit)
         self._times.append(now)
         self.restarts += 1
         return float(delay)
+
+    def make(self) -> Actor | Exception:
+        """A new actor, or what its making raised."""
+        try:
+            return unused(self.factory())
+        except Exception as error:
+            return error
+
+    def exceeded(self, path: str, failure: Exception | None) -> ActorError:
+        """What the parent fails by when `take_one` allows no more."""
+        rule = self.rule
+        error = ActorError(
+            "RESTARTS",
+            f"{path} ended more than {rule.intensity} times within {rule.within:g} s"
+            + (f", at last by {type(failure).__name__}: {failure}" if failure is not None else "")
+            + ". Its parent fails with it.",
+            {"path": path, "intensity": rule.intensity, "within": rule.within},
+        )
+        error.__cause__ = failure
+        return error
+
+
+def unused(actor: Actor) -> Actor:
+    """The actor, if it has not lived anywhere before; else a ValueError: it would live in two places or two times."""
+    if hasattr(actor, "ref"):
+        raise ValueError(f"The {type(actor).__name__} at {actor.ref.path} was spawned before; make another one")
+    return actor

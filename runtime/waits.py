@@ -1,7 +1,7 @@
 """The wait-for graph: who waits for whom, and the refusal of a wait that would close a circle.
 
-A `Node` is one party that can wait or be waited for; a `Wait` is one blocking wait, linked from the nodes at both of its
-ends. There is no table of all waits, so waits that have nothing to do with each other cost each other nothing.
+A `Node` is one party that can wait or be waited for; a `Wait` is one blocking wait, linked from the nodes at both of
+its ends. There is no table of all waits, so waits that have nothing to do with each other cost each other nothing.
 
 A wait may start at two nodes (the task that runs, and the name it asks as) and lead to two (an operated terminal is its
 operator, whose mailbox and whose work both have to go on). It closes a circle if one of its starts can be reached from
@@ -17,7 +17,7 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from greenroom.runtime.actor import Actor
+    from greenroom.runtime.ref import Ref
 
 __all__ = ["Node", "Party", "Wait", "WaitGraph", "find_circle"]
 
@@ -43,8 +43,8 @@ class Node:
         return self.name
 
     @property
-    def actor(self) -> Actor | None:
-        """The actor that this is a node of. None: it is only a name."""
+    def place(self) -> Ref | None:
+        """The place in the tree that this is a node of. None: it is only a name."""
         return None
 
     def __repr__(self) -> str:
@@ -117,18 +117,20 @@ class Wait:
 
     def release(self) -> None:
         """Take the wait out of the graph. Called once, by whoever ends it; the waiter need not have run again."""
-        target, waiter = self.target, self.waiter
+        # The last wait of a node takes the dict with it: cheaper than taking it out, and an idle node is small.
+        target = self.target
         asked = target.asked
-        if asked is not None:
+        if asked is not None and len(asked) > 1:
             del asked[self]
-            if not asked:
-                target.asked = None
+        else:
+            target.asked = None
+        waiter = self.waiter
         if waiter is not None:
             waiting = waiter.waiting
-            if waiting is not None:
+            if waiting is not None and len(waiting) > 1:
                 del waiting[self]
-                if not waiting:
-                    waiter.waiting = None
+            else:
+                waiter.waiting = None
         if self.second is not None or self.other is not None:
             self._release_more()
 
