@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast
 
-from msgspec import UNSET, Struct, inspect
+from msgspec import UNSET, Struct, inspect, structs
 
 from greenroom.protocol.errors import FormError
 from greenroom.protocol.forms import limits
@@ -225,7 +225,8 @@ class _Reading:
 
     def rule(self, source: object, path: str, field: str | None) -> Any:
         rule = self.record(FieldRule, source, path, field)
-        return UNSET if rule == _NO_RULE else rule
+        # Not by comparing with an empty rule: a custom one may be an object that refuses to be compared.
+        return rule if rule is None or any(member is not UNSET for member in structs.astuple(rule)) else UNSET
 
     def meta(self, source: object, path: str, field: str | None) -> Any:
         kind = type(source)
@@ -339,7 +340,6 @@ def _shape(cls: type[Struct], noun: str) -> _Shape:
 
 
 _FIELDS: Final = frozenset(FIELD_TYPES.values())
-_NO_RULE: Final = FieldRule()
 _SHAPES: Final[dict[type[Struct], _Shape]] = {
     FormSchema: _shape(FormSchema, "a form"),
     FormGroup: _shape(FormGroup, "a group"),

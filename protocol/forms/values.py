@@ -154,7 +154,7 @@ def matches_field(field: FormField, value: object) -> bool:
 
 def matches_answer(value: object) -> bool:
     """Whether a raw value counts as an answer: not `None`, and no text of white space only. `[]`, `False`, `0` do."""
-    return value is not None and not (isinstance(value, str) and trim(value) == "")
+    return value is not None and not (type(value) is str and trim(value) == "")
 
 
 def matches_value(left: Value | None, right: Value | None) -> bool:
