@@ -109,10 +109,10 @@ async def _seconds_of_an_event(elsewhere: int) -> float:
         for number in range(SUBSCRIBERS + elsewhere):
             name = "reviewer" if number < SUBSCRIBERS else f"terminal-{number % 50}"
             terminals.subscribe(name, deque[Notice](maxlen=8).append)
-        ticket = Ticket(Form(_schema(TEN["schema"])), None, "agent", "reviewer", 0.0)
+        ticket = Ticket("id", Form(_schema(TEN["schema"])), None, "agent", "reviewer", 0.0)
         start = time.perf_counter()
         for _ in range(rounds):
-            terminal.announce("pending", ticket)
+            terminals.announce(terminal, "pending", ticket)
         return (time.perf_counter() - start) / rounds
 
 

@@ -48,6 +48,11 @@ class Emitter:
         return self._closed
 
     @property
+    def heard(self) -> bool:
+        """Whether anybody listens to anything: worth putting together what is to be emitted."""
+        return self._listeners is not None
+
+    @property
     def count(self) -> int:
         """How many listeners are registered, over all events."""
         return sum(map(len, self._listeners.values())) if self._listeners else 0

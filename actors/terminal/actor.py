@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal, final
 import msgspec
 import trio
 
-from greenroom.actors.terminal.notice import NoticeKind
-from greenroom.actors.terminal.ticket import Ticket
+from greenroom.actors.terminal.ticket import Ticket, uuid4
 from greenroom.protocol.errors import FormError, TerminalError
 from greenroom.protocol.forms import FieldError, Form, FormFailure
-from greenroom.protocol.terminals import AnswerFailure, AnswerRefusal, AnswerResult, AnswerSuccess, TicketStatus
+from greenroom.protocol.terminals import AnswerFailure, AnswerRefusal, AnswerResult, AnswerSuccess
 from greenroom.runtime.actor import Leaf, handles
 from greenroom.runtime.deadlines import Due
 from greenroom.runtime.messages import Message, Request, Withdrawn
-from greenroom.runtime.reply import Reply
 
 if TYPE_CHECKING:
     from greenroom.actors.terminal.broker import Terminal
@@ -76,10 +74,12 @@ class TerminalActor(Leaf):
 
     @handles(Ask)
     def ask(self, message: Ask) -> None:
-        self._refuse_over_cap(message.form)
+        form, terminal = message.form, self.terminal
+        if terminal.cap is not None:
+            self._refuse_over_cap(form)
         reply = self.take_reply()
-        ticket = Ticket(message.form, reply, message.from_, self.terminal.name, self.terminal.wall_clock())
-        message.form.on_end(ticket.on_form_end)
+        ticket = Ticket(uuid4(), form, reply, message.from_, terminal.name, terminal.manager.wall_clock())
+        form.on_end(ticket.on_form_end)
         if reply.settled:  # the form ended, or the asker went, on the way here
             return
         reply.note = ticket.id
@@ -88,7 +88,8 @@ class TerminalActor(Leaf):
     @handles(Park)
     def park(self, message: Park) -> str:
         self._refuse_over_cap(message.form)
-        ticket = Ticket(message.form, None, message.from_, message.to, self.terminal.wall_clock())
+        time = self.terminal.manager.wall_clock()
+        ticket = Ticket(uuid4(), message.form, None, message.from_, message.to, time)
         self._park(ticket, message.timeout)
         return ticket.id
 
@@ -107,40 +108,35 @@ class TerminalActor(Leaf):
         if self.tickets is None:
             self.tickets = {}
         self.tickets[ticket.id] = ticket
-        seconds = self.terminal.timeout if timeout is msgspec.UNSET else timeout
+        terminal = self.terminal
+        seconds = terminal.timeout if timeout is msgspec.UNSET else timeout
         if seconds is not None:
             self.tree.deadlines.arm(trio.current_time() + seconds, self.ref, ticket)
-        self.terminal.announce("pending", ticket)
+        terminal.manager.announce(terminal, "pending", ticket)
 
     # ---------------------------------------------------------------- answering
 
     @handles(Answer)
     def answer(self, message: Answer) -> AnswerResult:
-        ticket = (self.tickets or {}).get(message.id)
+        ticket = self.tickets.get(message.id) if self.tickets else None
         if ticket is None or ticket.status != "pending" or not ticket.listed:
             return UNKNOWN
-        form, field = ticket.form, _first_name(ticket.form)
+        form = ticket.form
+        if message.whole:
+            refused = _fill_whole(form, message.values, ticket.opened)
+        else:
+            if ticket.opened is None:
+                ticket.opened = form.snapshot()
+            refused = _fill_each(form, message.values)
+        if refused is not None:
+            return refused
         try:
-            if message.whole:
-                trial = form.trial(message.values, start=ticket.opened)
-                if trial.errors:
-                    return _rejected(trial.errors)
-                form.fill({name: trial.values.get(name) for name in {**form.values, **trial.values}})
-            else:
-                if ticket.opened is None:
-                    ticket.opened = dict(form.values)
-                for name, value in message.values.items():
-                    field = name
-                    form.fill(name, value)
-                field = _first_name(form)
             result = form.submit()
-        except FormError as error:
-            return _rejected([FieldError(field=error.context.get("field", field), message=error.message)])
-        except Exception:  # a custom rule of the form's owner
-            return _rejected([FieldError(field=field, message=_RAISED)])
+        except Exception as error:
+            return _refused(error, _first_name(form))
         if isinstance(result, FormFailure):
             return _rejected(result.error)
-        self._end(ticket, "answered", "answered", result.value)
+        self._end(ticket, "answered", result.value)
         return AnswerSuccess(value=result.value)
 
     # ---------------------------------------------------------------- ending unanswered
@@ -156,7 +152,7 @@ class TerminalActor(Leaf):
         ticket = (self.tickets or {}).get(message.reply.note)
         if ticket is not None:
             ticket.form.destroy()
-            self._end(ticket, "withdrawn", "withdrawn")
+            self._end(ticket, "withdrawn")
 
     @handles(Release)
     def release(self, message: Release) -> bool:
@@ -169,7 +165,7 @@ class TerminalActor(Leaf):
             if message.withdraw:
                 ticket.reason = "withdrawn"
                 ticket.form.destroy()
-                self._end(ticket, "withdrawn", "withdrawn")
+                self._end(ticket, "withdrawn")
             else:
                 self._expire(ticket, "stopped")
         return there
@@ -189,18 +185,20 @@ class TerminalActor(Leaf):
 
     def _expire(self, ticket: Ticket, reason: str) -> None:
         ticket.reason = reason
-        self.tree.deadlines.disarm(ticket)
         ticket.status = "expired"
         ticket.form.destroy()
-        self._end(ticket, "expired", "expired")
+        self._end(ticket, "expired")
 
     def _end(
-        self, ticket: Ticket, status: TicketStatus, kind: NoticeKind, values: dict[str, Any] | None = None
+        self,
+        ticket: Ticket,
+        how: Literal["answered", "expired", "withdrawn"],
+        values: dict[str, Any] | None = None,
     ) -> None:
-        """The form has ended, its asker has been told; tell everybody else while the ticket is still listed, then drop it."""
-        ticket.status = status
+        """The form has ended and its asker has been told. Tell all others while the ticket is still listed, then drop it."""
+        ticket.status = how
         self.tree.deadlines.disarm(ticket)
-        self.terminal.announce(kind, ticket, values)
+        self.terminal.manager.announce(self.terminal, how, ticket, values)
         tickets = self.tickets
         if tickets is not None:
             tickets.pop(ticket.id, None)
@@ -209,10 +207,46 @@ class TerminalActor(Leaf):
         ticket.reply = None  # a settled form may outlive its ticket; the reply need not
 
 
+def _fill_each(form: Form, values: Mapping[str, Any]) -> AnswerFailure | None:
+    """Fill field by field, in the given order, until one is refused; what came before stays."""
+    if form.unobserved:
+        try:
+            form.fill(values)
+        except FormError:
+            pass  # by which field, and with what filled before it, the loop finds out
+        else:
+            return None
+    for name, value in values.items():
+        try:
+            form.fill(name, value)
+        except Exception as error:
+            return _refused(error, name)
+    return None
+
+
+def _fill_whole(form: Form, values: Mapping[str, Any], opened: Mapping[str, Any] | None) -> AnswerFailure | None:
+    """Try everything on a copy that starts from the values at parking; fill the form only if all of it would be accepted."""
+    try:
+        trial = form.trial(values, start=opened)
+        if trial.errors:
+            return _rejected(trial.errors)
+        form.fill({name: trial.values.get(name) for name in {**form.values, **trial.values}})
+    except Exception as error:
+        return _refused(error, _first_name(form))
+    return None
+
+
 def _first_name(form: Form) -> str:
     """The field that is named where no other can be: the first, else the schema, else the form as such."""
     schema = form.schema
     return schema.fields[0].name if schema.fields else (schema.name or "form")
+
+
+def _refused(error: Exception, field: str) -> AnswerFailure:
+    """What the answerer learns of a raise: the form's own words, and nothing of what a custom rule raised."""
+    if isinstance(error, FormError):
+        return _rejected([FieldError(error.context.get("field", field), error.message)])
+    return _rejected([FieldError(field, _RAISED)])
 
 
 def _rejected(errors: Iterable[FieldError]) -> AnswerFailure:

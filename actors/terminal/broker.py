@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, final, overload
 
 import msgspec
@@ -12,7 +12,7 @@ from greenroom.actors.terminal.notice import NoticeKind
 from greenroom.actors.terminal.ticket import Ticket
 from greenroom.protocol.emitter import Emitter, ErrorHandler, Listener
 from greenroom.protocol.errors import ActorError, TerminalError
-from greenroom.protocol.forms import Form, mask_values
+from greenroom.protocol.forms import Form
 from greenroom.protocol.terminals import AnswerFailure, AnswerRefusal, AnswerResult, PendingForm
 from greenroom.runtime.ref import Ref
 from greenroom.runtime.waits import Party
@@ -24,13 +24,6 @@ __all__ = ["Terminal"]
 
 EVENTS = ("pending", "answer", "expire", "withdraw")
 
-_EVENT: dict[NoticeKind, str] = {
-    "pending": "pending",
-    "answered": "answer",
-    "expired": "expire",
-    "withdrawn": "withdraw",
-}
-
 
 @final
 class Terminal:
@@ -41,7 +34,7 @@ class Terminal:
     waiting for the same terminal there is a circle.
     """
 
-    __slots__ = ("_emitter", "_error", "_manager", "cap", "name", "operator", "own_timeout", "party", "ref", "timeout")
+    __slots__ = ("_emitter", "_error", "cap", "manager", "name", "operator", "own_timeout", "party", "ref", "timeout")
 
     ref: Ref
     """The address of its actor, `/terminals/<name>`."""
@@ -59,7 +52,7 @@ class Terminal:
         on: Mapping[str, Listener] | None,
         error: ErrorHandler | None,
     ) -> None:
-        self._manager = manager
+        self.manager = manager
         self.name = name
         self.party = party
         """Its name's node in the wait-for graph, apart from its actor's."""
@@ -84,9 +77,9 @@ class Terminal:
         return self._emitter
 
     @property
-    def wall_clock(self) -> Callable[[], float]:
-        """What dates its records."""
-        return self._manager.wall_clock
+    def heard(self) -> bool:
+        """Somebody listens to its own events."""
+        return self._emitter is not None and self._emitter.heard
 
     @property
     def destroyed(self) -> bool:
@@ -183,19 +176,16 @@ class Terminal:
         if self._emitter is not None:
             self._emitter.close()
 
-    def announce(self, kind: NoticeKind, ticket: Ticket, values: dict[str, Any] | None = None) -> None:
-        """Tell the terminal's own listeners, then everybody else's."""
+    def emit(self, kind: NoticeKind, ticket: Ticket, values: dict[str, Any] | None) -> None:
+        """Tell its own listeners. Called by the manager, in the terminal's step, passwords masked already."""
         emitter = self._emitter
-        if values is not None and (emitter is not None or self._manager.emitter.count):
-            values = mask_values(ticket.form.schema, values)
         if emitter is not None:
             if kind == "pending":
                 emitter.emit("pending", ticket.record)
             elif kind == "answered":
                 emitter.emit("answer", ticket.id, values)
             else:
-                emitter.emit(_EVENT[kind], ticket.id)
-        self._manager.announce(self.name, kind, ticket, values)
+                emitter.emit("expire" if kind == "expired" else "withdraw", ticket.id)
 
     def expired(self, reason: str) -> TerminalError:
         """What an asker gets that came too late for this terminal."""

@@ -15,7 +15,7 @@ from greenroom.actors.terminal.store import TerminalStore
 from greenroom.actors.terminal.ticket import Ticket
 from greenroom.protocol.emitter import Emitter, ErrorHandler, Listener
 from greenroom.protocol.errors import FormError, TerminalDeadlock, TerminalError
-from greenroom.protocol.forms import Form
+from greenroom.protocol.forms import Form, mask_values
 from greenroom.protocol.terminals import AnswerFailure, AnswerRefusal, AnswerResult, PendingForm, TerminalSnapshot
 from greenroom.runtime.actor import Actor
 from greenroom.runtime.context import CURRENT
@@ -236,21 +236,18 @@ class TerminalManager:
         terminal = self._terminals.get(to)
         if terminal is None:
             raise self._no_target(to)
-        if form.status != "editing":
+        if form.outcome is not None:
             raise FormError(
                 form.status.upper(), f"A form that is {form.status} cannot be asked; make a new one.", {"to": to}
             )
         current = CURRENT.get()
-        named = self._asker(from_)
+        named = None if from_ is None else self._asker(from_)
         waiter = named or current
         second = current if named is not None and current is not named else None
         operator = terminal.operator
-        target: Node
-        if operator is None:
-            target, other = terminal.party, None
-        else:
-            target, other = operator, operator.work
-        if waiter is not None:
+        target: Node = terminal.party if operator is None else operator
+        other = None if operator is None else operator.work
+        if waiter is not None and (second is not None or other is not None or waiter is target or waiter.asked):
             self._refuse_circle(from_, to, waiter, second, target, other)
         # No checkpoint between the check and the wait that the constructor links.
         ref = terminal.ref
@@ -265,30 +262,22 @@ class TerminalManager:
             if reply.withdrawn and reply.note is None:  # cancelled before the terminal saw it
                 form.destroy()
 
-    def _asker(self, from_: str | None) -> Node | None:
+    def _asker(self, name: str) -> Node:
         """Who waits when something is asked in that name: its operator's work, or the name itself."""
-        if from_ is None:
-            return None
-        terminal = self._terminals.get(from_)
+        terminal = self._terminals.get(name)
         if terminal is None:
-            return self._tree.waits.party(from_)
+            return self._tree.waits.party(name)
         return terminal.party if terminal.operator is None else terminal.operator.work
 
     @staticmethod
     def _refuse_circle(
         from_: str | None, to: str, waiter: Node, second: Node | None, target: Node, other: Node | None
     ) -> None:
-        waits = target.waiting or (other is not None and other.waiting)
-        asked = waiter.asked or (second is not None and second.asked)
-        if not (waits and asked) and waiter is not target and waiter is not other and second not in (target, other):
-            return
-        starts, goals = (waiter,), (target,)
+        starts: tuple[Node, ...] = (waiter,)
         names: tuple[str, ...] = (from_ if from_ is not None else waiter.label,)
         if second is not None:
             starts, names = (waiter, second), (*names, second.label)
-        if other is not None:
-            goals = (target, other)
-        if path := find_circle(starts, goals, names, to):
+        if path := find_circle(starts, (target,) if other is None else (target, other), names, to):
             raise _circle(from_, to, path)
 
     async def answer(self, to: str, id: str, values: Mapping[str, Any], *, whole: bool = False) -> AnswerResult:
@@ -327,24 +316,31 @@ class TerminalManager:
         """How many subscribers there are, over all names."""
         return sum(map(len, self._subscribers.values()))
 
-    def announce(self, name: str, kind: NoticeKind, ticket: Ticket, values: dict[str, Any] | None) -> None:
-        """Called by a terminal, in its own step, after its own listeners."""
-        emitter = self.emitter
-        if emitter.count:
-            if kind == "pending":
-                emitter.emit("pending", ticket.record)
-            elif kind == "answered":
-                emitter.emit("answer", name, ticket.id, values)
-            else:
-                emitter.emit("expire" if kind == "expired" else "withdraw", name, ticket.id)
-        subscribers = self._subscribers.get(name)
+    def announce(
+        self, terminal: Terminal, kind: NoticeKind, ticket: Ticket, values: dict[str, Any] | None = None
+    ) -> None:
+        """Tell the terminal's own listeners, then this manager's, then the name's subscribers. Called in the terminal's step."""
+        if terminal.heard or self.emitter.heard:
+            self._emit(terminal, kind, ticket, values)
+        subscribers = self._subscribers.get(terminal.name)
         if subscribers:
-            notice = Notice(kind, name, ticket)
+            notice = Notice(kind, terminal.name, ticket)
             for subscriber in tuple(subscribers):
                 try:
                     subscriber(notice)
                 except Exception as error:
-                    emitter.report(error, kind)
+                    self.emitter.report(error, kind)
+
+    def _emit(self, terminal: Terminal, kind: NoticeKind, ticket: Ticket, values: dict[str, Any] | None) -> None:
+        if values is not None:
+            values = mask_values(ticket.form.schema, values)
+        terminal.emit(kind, ticket, values)
+        if kind == "pending":
+            self.emitter.emit("pending", ticket.record)
+        elif kind == "answered":
+            self.emitter.emit("answer", terminal.name, ticket.id, values)
+        else:
+            self.emitter.emit("expire" if kind == "expired" else "withdraw", terminal.name, ticket.id)
 
     # ---------------------------------------------------------------- refusals
 

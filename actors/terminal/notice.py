@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, TypeAlias, final
+from typing import Literal, TypeAlias
+
+import msgspec
 
 from greenroom.actors.terminal.ticket import Ticket
 from greenroom.protocol.terminals import PendingForm
@@ -13,33 +15,29 @@ __all__ = ["Notice", "NoticeKind", "Subscriber"]
 NoticeKind: TypeAlias = Literal["pending", "answered", "expired", "withdrawn"]
 
 
-@final
-class Notice:
+class Notice(msgspec.Struct, eq=False):
     """Something happened to a form at a terminal. One notice goes to all subscribers, so that they can share its frames."""
 
-    __slots__ = ("_frames", "_ticket", "kind", "to")
-
-    def __init__(self, kind: NoticeKind, to: str, ticket: Ticket) -> None:
-        self.kind = kind
-        self.to = to
-        """The terminal, also where the form was parked directly and its record names none."""
-        self._ticket = ticket
-        self._frames: dict[object, bytes] | None = None
+    kind: NoticeKind
+    to: str
+    """The terminal, also where the form was parked directly and its record names none."""
+    ticket: Ticket
+    _frames: dict[object, bytes] | None = None
 
     @property
     def id(self) -> str:
         """The ticket's."""
-        return self._ticket.id
+        return self.ticket.id
 
     @property
     def record(self) -> PendingForm:
         """The parked form, with the status that this notice is about or a later one."""
-        return self._ticket.record
+        return self.ticket.record
 
     @property
     def reason(self) -> str:
         """Why it expired: `timeout`, `stopped`, `removed`, `restarted`."""
-        return self._ticket.reason
+        return self.ticket.reason
 
     def frame(self, encode: Callable[[Notice], bytes]) -> bytes:
         """`encode(self)`, called once for all subscribers that share the encoder."""

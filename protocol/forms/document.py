@@ -59,6 +59,7 @@ class Form:
         "_errors",
         "_external",
         "_failing",
+        "_lent",
         "_moved",
         "_outcome",
         "_over",
@@ -95,6 +96,7 @@ class Form:
         self._outcome: Outcome | None = None
         self._ends: dict[object, Callable[[Outcome], object]] | None = None
         self._over = False
+        self._lent = False
         self._destroyed = False
         self._depth = 0
         self._rounds = 0
@@ -143,6 +145,16 @@ class Form:
     def values(self) -> dict[str, Value]:
         """The answers held now, in schema order, those of disabled fields included; the record is the caller's."""
         return self._compiled.copied(self._values)
+
+    def snapshot(self) -> Mapping[str, Value]:
+        """The answers held now, as a record that no later write changes. Not to be changed; it costs no copy."""
+        self._lent = True
+        return self._values
+
+    @property
+    def unobserved(self) -> bool:
+        """Without listeners and custom rules: nobody can tell one write of several answers from several writes."""
+        return self._emitter is None and self._customs is None
 
     @property
     def baseline(self) -> dict[str, Value]:
@@ -346,7 +358,7 @@ class Form:
 
     def _write(self, changes: Mapping[str, Value | None]) -> list[str]:
         """Write checked changes; the names of those that made a difference."""
-        values, shared = self._values, self._values is self._baseline
+        values, shared = self._values, self._lent or self._values is self._baseline
         changed: list[str] = []
         for name, value in changes.items():
             if values.get(name) != value:
@@ -357,7 +369,8 @@ class Form:
                     del values[name]
                 else:
                     values[name] = value
-        self._values = values
+        if values is not self._values:
+            self._values, self._lent = values, False
         if self._external:
             for name in changes:
                 if self._external.pop(name, None) is not None:
