@@ -58,6 +58,7 @@ __all__ = [
     "PendingList",
     "ReadPending",
     "ReadTree",
+    "Result",
     "Shutdown",
     "SubmittedValues",
     "TerminalEvent",
@@ -190,7 +191,7 @@ class AskTerminal(Params, frozen=True):
 
     to: str
     schema: dict[str, Any]
-    """The form's document."""
+    """The form's document, a `FormSchema`."""
     from_: str | None = msgspec.field(name="from", default=None)
     """In whose name it is asked: what that name waits for is part of the check for circles."""
     timeout: Annotated[float, msgspec.Meta(ge=0)] | msgspec.UnsetType | None = msgspec.UNSET

@@ -1,0 +1,52 @@
+"""Write the catalogs in `docs/` from the code, or check that they are what the code says.
+
+::
+
+    python -m greenroom.docs            # write
+    python -m greenroom.docs --check    # exit 1 if one differs, naming it
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from greenroom.actors.gateway.reference import rpc_reference
+
+__all__ = ["DOCUMENTS", "main"]
+
+FOLDER: Final = Path(__file__).resolve().parents[2] / "docs"
+
+DOCUMENTS: Final[dict[str, Callable[[], str]]] = {"rpc.md": rpc_reference}
+"""What is written, by the name of its file."""
+
+
+def main(arguments: Sequence[str], folder: Path = FOLDER) -> int:
+    """Write or check every document; the exit code."""
+    if list(arguments) not in ([], ["--check"]):
+        print("usage: python -m greenroom.docs [--check]", file=sys.stderr)
+        return 2
+    if not folder.is_dir():
+        print(
+            f"There is no folder {folder}: the catalogs are part of a checkout, not of an installation.",
+            file=sys.stderr,
+        )
+        return 2
+    stale = [name for name, write in DOCUMENTS.items() if _read(folder / name) != write()]
+    for name in stale:
+        if arguments:
+            print(f"docs/{name} is not what the code says; run python -m greenroom.docs")
+        else:
+            (folder / name).write_text(DOCUMENTS[name](), encoding="utf-8")
+            print(f"docs/{name} written")
+    return 1 if arguments and stale else 0
+
+
+def _read(path: Path) -> str | None:
+    return path.read_text(encoding="utf-8") if path.exists() else None
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
