@@ -20,7 +20,7 @@ __all__ = ["DOCUMENTS", "main"]
 FOLDER: Final = Path(__file__).resolve().parents[2] / "docs"
 
 DOCUMENTS: Final[dict[str, Callable[[], str]]] = {"rpc.md": rpc_reference}
-"""What is written, by the name of its file."""
+"""What writes each document, by the name of its file."""
 
 
 def main(arguments: Sequence[str], folder: Path = FOLDER) -> int:
@@ -29,23 +29,20 @@ def main(arguments: Sequence[str], folder: Path = FOLDER) -> int:
         print("usage: python -m greenroom.docs [--check]", file=sys.stderr)
         return 2
     if not folder.is_dir():
-        print(
-            f"There is no folder {folder}: the catalogs are part of a checkout, not of an installation.",
-            file=sys.stderr,
-        )
+        print(f"There is no folder {folder}: the catalogs are part of a checkout.", file=sys.stderr)
         return 2
-    stale = [name for name, write in DOCUMENTS.items() if _read(folder / name) != write()]
-    for name in stale:
+    stale = False
+    for name, write in DOCUMENTS.items():
+        path, text = folder / name, write()
+        if path.exists() and path.read_text(encoding="utf-8") == text:
+            continue
+        stale = True
         if arguments:
             print(f"docs/{name} is not what the code says; run python -m greenroom.docs")
         else:
-            (folder / name).write_text(DOCUMENTS[name](), encoding="utf-8")
+            path.write_text(text, encoding="utf-8")
             print(f"docs/{name} written")
     return 1 if arguments and stale else 0
-
-
-def _read(path: Path) -> str | None:
-    return path.read_text(encoding="utf-8") if path.exists() else None
 
 
 if __name__ == "__main__":
