@@ -111,7 +111,8 @@ class TerminalActor(Leaf):
         terminal = self.terminal
         seconds = terminal.timeout if timeout is msgspec.UNSET else timeout
         if seconds is not None:
-            self.tree.deadlines.arm(trio.current_time() + seconds, self.ref, ticket)
+            ticket.due = trio.current_time() + seconds
+            self.tree.deadlines.arm(ticket.due, self.ref, ticket)
         terminal.manager.announce(terminal, "pending", ticket)
 
     # ---------------------------------------------------------------- answering

@@ -105,6 +105,11 @@ class Terminal:
         ticket = tickets.get(id)
         return ticket.record if ticket is not None and ticket.listed else None
 
+    def remaining(self) -> dict[str, float]:
+        """By id, the seconds from now until a parked form expires; those that never do are left out. A snapshot as well."""
+        spans = ((id, ticket.remaining) for id, ticket in self._tickets().items() if ticket.listed)
+        return {id: span for id, span in spans if span is not None}
+
     async def park(
         self,
         form: Form,

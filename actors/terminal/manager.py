@@ -255,7 +255,7 @@ class TerminalManager:
             form.destroy()
             raise terminal.expired(ref.reason or "stopped")
         reply = Reply(Ask(form, from_, timeout), ref, waiter, target, second, other, None if operator is None else to)
-        ref.mailbox.queue(reply)
+        ref.post(reply)
         try:
             return await reply.wait()
         finally:

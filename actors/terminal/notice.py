@@ -35,6 +35,11 @@ class Notice(msgspec.Struct, eq=False):
         return self.ticket.record
 
     @property
+    def remaining(self) -> float | None:
+        """Seconds from now until the form expires; None if it never does."""
+        return self.ticket.remaining
+
+    @property
     def reason(self) -> str:
         """Why it expired: `timeout`, `stopped`, `removed`, `restarted`."""
         return self.ticket.reason

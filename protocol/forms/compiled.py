@@ -98,6 +98,7 @@ class CompiledSchema:
         "fields",
         "immutable",
         "lists",
+        "names",
         "order",
         "schema",
     )
@@ -106,6 +107,7 @@ class CompiledSchema:
         self.schema = schema
         self.order = tuple(CompiledField(field, messages) for field in schema.fields)
         self.fields = {field.name: field for field in self.order}
+        self.names = tuple(self.fields)
         self.disabled = frozenset(field.name for field in schema.fields if field.disabled is True)
         self.lists = frozenset(field.name for field in self.order if field.control in LISTS)
         self.defaults = compute_defaults(schema)
@@ -161,31 +163,36 @@ class CompiledSchema:
             )
         return field
 
+    def accept(self, name: str, value: Value | None) -> Value | None:
+        """The answer to a field as a form keeps it. Raises `FormError` FIELD or CONTROL if none can."""
+        field = self.fields.get(name) or self.named(name)
+        if value is None:
+            return None
+        if not field.holds(value):
+            raise FormError(
+                "CONTROL",
+                f"The field {quoted(name)} cannot hold this value: it takes {TAKES[field.control]}.",
+                {"field": name, "control": field.control},
+            )
+        return own_value(field.field, value) if field.owns else value
+
     def checked(self, changes: Changes) -> dict[str, Value | None]:
-        """The changes as a form keeps them. Raises `FormError` FIELD or CONTROL for the first that none could."""
-        checked: dict[str, Value | None] = {}
-        fields = self.fields
-        for name, value in changes.items():
-            field = fields.get(name) or self.named(name)
-            if value is not None:
-                if not field.holds(value):
-                    raise FormError(
-                        "CONTROL",
-                        f"The field {quoted(name)} cannot hold this value: it takes {TAKES[field.control]}.",
-                        {"field": name, "control": field.control},
-                    )
-                if field.owns:
-                    value = own_value(field.field, value)
-            checked[name] = value
-        return checked
+        """All the changes as a form keeps them. Raises what `accept` raises, for the first that it refuses."""
+        return {name: self.accept(name, value) for name, value in changes.items()}
+
+    def again(self, values: Mapping[str, Value]) -> dict[str, Value]:
+        """A copy of a record that is in schema order already."""
+        copy = dict(values)
+        for name in self.lists:
+            if name in copy:
+                copy[name] = list(cast("list[str]", copy[name]))
+        return copy
 
     def copied(self, values: Mapping[str, Value]) -> dict[str, Value]:
         """A record of this schema for somebody else: in schema order, with lists of its own."""
-        copy = {name: values[name] for name in self.fields if name in values}
-        for name in self.lists:
-            if name in copy:
-                copy[name] = cast("list[str]", copy[name]).copy()
-        return copy
+        if tuple(values) != self.names:
+            values = {name: values[name] for name in self.fields if name in values}
+        return self.again(values)
 
     def worded(self, messages: Mapping[str, str] | None) -> CompiledSchema:
         """The same schema whose failures say what `messages` has for their rules."""

@@ -59,7 +59,6 @@ class Form:
         "_errors",
         "_external",
         "_failing",
-        "_lent",
         "_moved",
         "_outcome",
         "_over",
@@ -96,7 +95,6 @@ class Form:
         self._outcome: Outcome | None = None
         self._ends: dict[object, Callable[[Outcome], object]] | None = None
         self._over = False
-        self._lent = False
         self._destroyed = False
         self._depth = 0
         self._rounds = 0
@@ -147,8 +145,7 @@ class Form:
         return self._compiled.copied(self._values)
 
     def snapshot(self) -> Mapping[str, Value]:
-        """The answers held now, as a record that no later write changes. Not to be changed; it costs no copy."""
-        self._lent = True
+        """The answers held now, as a record that no later write changes. It costs no copy, and is not to be changed."""
         return self._values
 
     @property
@@ -203,10 +200,10 @@ class Form:
         in the order of the mapping, with what is held by then; then `validate` if the errors changed.
         """
         self._refuse_if_ended()
-        changes = self._compiled.checked({target: value} if isinstance(target, str) else target)
+        changes = {target: value} if isinstance(target, str) else target
+        changed = self._write(changes)
         self._depth += 1
         try:
-            changed = self._write(changes)
             if self._emitter is not None:
                 for name in changed:
                     self._emitter.emit("fill", name, self._held(name))
@@ -272,7 +269,7 @@ class Form:
             for name in self._disabled:
                 values.pop(name, None)
             self._end(Settled(values))
-            return FormSuccess(True, self._compiled.copied(values))
+            return FormSuccess(True, self._compiled.again(values))
         finally:
             self._leave()
 
@@ -356,21 +353,27 @@ class Form:
         value = self._values.get(name)
         return value.copy() if isinstance(value, list) else value
 
-    def _write(self, changes: Mapping[str, Value | None]) -> list[str]:
-        """Write checked changes; the names of those that made a difference."""
-        values, shared = self._values, self._lent or self._values is self._baseline
+    def _write(self, changes: Changes) -> list[str]:
+        """Write changes, all or none; the names of those that made a difference.
+
+        What is held is replaced, never changed in place, so that it can be shared and a refusal undoes nothing.
+        Raises `FormError` FIELD or CONTROL for the first that cannot be written.
+        """
+        held, accept = self._values, self._compiled.accept
+        values: dict[str, Value] | None = None
         changed: list[str] = []
         for name, value in changes.items():
-            if values.get(name) != value:
+            value = accept(name, value)
+            if held.get(name) != value:
                 changed.append(name)
-                if shared:
-                    values, shared = values.copy(), False
+                if values is None:
+                    values = held.copy()
                 if value is None:
                     del values[name]
                 else:
                     values[name] = value
-        if values is not self._values:
-            self._values, self._lent = values, False
+        if values is not None:
+            self._values = values
         if self._external:
             for name in changes:
                 if self._external.pop(name, None) is not None:
@@ -430,7 +433,16 @@ class Form:
             fields, values, disabled, failing = self._compiled.fields, self._values, self._disabled, self._failing
             shared = failing is self._compiled.fresh[0]
             for name in self._stale:
-                found = NO_ERRORS if name in disabled else fields[name].failures(values.get(name))
+                field, value = fields[name], values.get(name)
+                if name in disabled:
+                    found = NO_ERRORS
+                elif value is None:
+                    found = field.missing
+                else:  # what a form holds is of its control's kind, so that every check applies
+                    found = NO_ERRORS
+                    for fails, error in field.checks:
+                        if fails(value):
+                            found += (error,)
                 before = failing.get(name, NO_ERRORS)
                 if found is before or found == before:
                     continue

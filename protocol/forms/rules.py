@@ -7,10 +7,9 @@ the audit has refused it before a form opens.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable
-from operator import gt, lt
+from math import isfinite
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from msgspec import UNSET
@@ -18,7 +17,6 @@ from msgspec import UNSET
 from greenroom.protocol.errors import PatternError
 from greenroom.protocol.forms import limits
 from greenroom.protocol.forms.schema import CONTROLS, Control, FormField, RuleName, control_of
-from greenroom.protocol.forms.structure import is_number
 from greenroom.protocol.patterns import compile_pattern
 from greenroom.protocol.text import WHITE_SPACE, utf16_length
 
@@ -80,8 +78,8 @@ def compile_checks(field: FormField) -> list[Check]:
     minimum, maximum, step = (None if limit is UNSET else limit for limit in (rule.minimum, rule.maximum, rule.step))
     whole = _is_no_integral if control == "number" else _is_no_integer
     tests: tuple[tuple[RuleName, Fails | None, _Limit], ...] = (
-        ("minimum", _beyond(control, lt, minimum), minimum),
-        ("maximum", _beyond(control, gt, maximum), maximum),
+        ("minimum", _beyond(control, minimum, least=True), minimum),
+        ("maximum", _beyond(control, maximum, least=False), maximum),
         ("step", _between(step, minimum), step),
         ("pattern", None if rule.pattern is UNSET else _differs(rule.pattern), None),
         ("email", _is_no_email if rule.email is True else None, None),
@@ -94,14 +92,18 @@ def compile_checks(field: FormField) -> list[Check]:
     ]
 
 
-def _beyond(control: Control, compare: Callable[[Any, Any], bool], limit: _Limit) -> Fails | None:
-    """Fails where the answer, or what it is measured by, compares with the limit."""
+def _beyond(control: Control, limit: Any, *, least: bool) -> Fails | None:
+    """Fails where the answer, or what it is measured by, is less than the limit, or more than it."""
     if limit is None or isinstance(limit, str) is not (control in TEMPORAL):
         return None
+    # Written out, since a bound is the most common rule and a comparison handed over would cost a call more.
     if control in TEMPORAL or control == "number":
-        return lambda value: compare(value, limit)
-    size: Callable[[Any], int] = len if control in LISTS else utf16_length
-    return lambda value: compare(size(value), limit)
+        return (lambda value: value < limit) if least else (lambda value: value > limit)
+    if control in LISTS:
+        return (lambda value: len(value) < limit) if least else (lambda value: len(value) > limit)
+    if least:
+        return lambda value: (len(value) if value.isascii() else utf16_length(value)) < limit
+    return lambda value: (len(value) if value.isascii() else utf16_length(value)) > limit
 
 
 def _between(step: _Limit, minimum: _Limit) -> Fails | None:
@@ -112,8 +114,13 @@ def _between(step: _Limit, minimum: _Limit) -> Fails | None:
     width = float(step)
 
     def fails(value: int | float) -> bool:
-        steps = (float(value) - base) / width if width and is_number(value) else math.nan
-        return not math.isfinite(steps) or abs(steps - round(steps)) > _TOLERANCE
+        if not width:
+            return True
+        try:
+            steps = (value - base) / width
+        except OverflowError:  # an integer that no double holds
+            return True
+        return not isfinite(steps) or abs(steps - round(steps)) > _TOLERANCE
 
     return fails
 

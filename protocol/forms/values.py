@@ -64,6 +64,9 @@ SHAPES: Final[dict[type[FormField], re.Pattern[str]]] = {
 """The text of a field whose control prescribes it, to be matched in full."""
 
 
+_SHORT: Final = limits.STRING // 2
+"""Characters up to which a text is within the limit, whatever they are."""
+
 SURROGATE: Final = re.compile("[\ud800-\udfff]")
 """Half of a surrogate pair; a text has one only if it stands alone."""
 
@@ -102,7 +105,7 @@ def enabled_choices(field: SelectField | CheckboxField) -> frozenset[str]:
 
 def is_text(value: object) -> TypeGuard[str]:
     """Whether `value` is a text that an answer may be."""
-    return type(value) is str and (len(value) <= limits.STRING // 2 or utf16_length(value) <= limits.STRING)
+    return type(value) is str and (len(value) <= _SHORT or utf16_length(value) <= limits.STRING)
 
 
 def is_list(value: object) -> TypeGuard[list[str]]:
