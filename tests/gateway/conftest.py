@@ -9,13 +9,17 @@ from typing import Any
 
 import pytest
 import trio
-from trio_websocket import ConnectionClosed, WebSocketConnection, open_websocket_url
+import trio.testing
+from trio_websocket import ConnectionClosed, WebSocketConnection, wrap_client_stream
 
-from greenroom.actors.gateway import Gateway, GatewayLimits
+from greenroom.actors.gateway import Gateway, GatewayLimits, Services
+from greenroom.actors.gateway.connection import Connection, Front
+from greenroom.actors.gateway.fence import Fence
+from greenroom.actors.gateway.routes import Routes
 from greenroom.actors.system import Runtime, open_runtime
 from greenroom.actors.terminal import Terminal
 
-__all__ = ["ONE_FIELD", "Peer", "Site", "peer", "site_with"]
+__all__ = ["ONE_FIELD", "Peer", "Site", "accept_stream", "peer", "site_with"]
 
 ONE_FIELD: dict[str, Any] = {"fields": [{"control": "text", "name": "x", "rule": {"required": True}}]}
 """A form with one required text `x`."""
@@ -115,9 +119,37 @@ class Peer:
 
 
 @asynccontextmanager
-async def peer(url: str, headers: list[tuple[bytes, bytes]] | None = None) -> AsyncGenerator[Peer, None]:
-    async with open_websocket_url(url, extra_headers=headers, disconnect_timeout=2, message_queue_size=64) as ws:
-        yield Peer(ws)
+async def peer(url: str) -> AsyncGenerator[Peer, None]:
+    host, _, port = url.removeprefix("ws://").removesuffix("/rpc").rpartition(":")
+    stream = await trio.open_tcp_stream(host, int(port))
+    try:
+        async with trio.open_nursery() as nursery:
+            ws = await wrap_client_stream(nursery, stream, f"{host}:{port}", "/rpc", message_queue_size=64)
+            yield Peer(ws)
+            with trio.move_on_after(2):
+                await ws.aclose()
+            nursery.cancel_scope.cancel()
+    finally:  # the library leaves it open when the other side was the first to close
+        await trio.aclose_forcefully(stream)
+
+
+def accept_stream(
+    runtime: Runtime,
+    *,
+    limits: GatewayLimits | None = None,
+    routes: Routes | None = None,
+    lockstep: bool = False,
+) -> trio.abc.HalfCloseableStream:
+    """A connection of `runtime` over a pair of streams in memory, for tests that move the clock; the client's end.
+
+    `lockstep`: neither end takes bytes before the other reads them.
+    """
+    pair = trio.testing.lockstep_stream_pair() if lockstep else trio.testing.memory_stream_pair()
+    services = Services(runtime.terminals, runtime.tools, runtime.snapshot)
+    front = Front(services, Fence(), routes or Routes(), limits or GatewayLimits())
+    number = len(runtime.tree.root.children or ())
+    runtime.spawn(Connection(pair[1], front), f"connection-{number}")
+    return pair[0]
 
 
 @asynccontextmanager

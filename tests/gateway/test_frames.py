@@ -160,7 +160,6 @@ def params_error(text: str, kind: type[Params] = AskTerminal) -> RpcError:
     return raised.value
 
 
-@pytest.mark.case("pipeline", 38)
 def test_params_are_refused_by_member_and_never_by_value() -> None:
     error = params_error('{"to":"a","schema":{},"hunter2_extra":"hunter2"}')
     assert error.context == {
@@ -196,7 +195,7 @@ def test_params_that_are_no_object_are_refused(text: str) -> None:
     assert "must be an object" in params_error(text).message
 
 
-@pytest.mark.parametrize("value", ["null", '{"a":1}', "[1]", '[["a"]]'])
+@pytest.mark.parametrize("value", ['{"a":1}', "[1]", '[["a"]]', "1e999"])
 def test_only_what_a_field_can_hold_is_a_value(value: str) -> None:
     error = params_error('{"terminal":"a","id":"b","values":{"x":' + value + "}}", AnswerForm)
     assert error.context["field"].startswith("values")
