@@ -60,7 +60,7 @@ def rules(draw: st.DrawFn, control: str) -> dict[str, Any]:
         if draw(st.booleans()):
             rule["step"] = draw(st.sampled_from([0.1, 1, 2]))
     for flag in draw(st.lists(st.sampled_from(flags), unique=True, max_size=2)):
-        rule[flag] = draw(st.booleans())
+        rule[flag] = draw(st.sampled_from([True, True, False]))
     if control not in ("color", "confirm", "select"):
         bounds: list[Any] = sorted(TEMPORAL.get(control, [0, 1, 2.5]))
         for name, bound in zip(
@@ -78,7 +78,7 @@ def fields(draw: st.DrawFn, name: str) -> dict[str, Any]:
     controls = ["text", "editor", "password", "number", "color", "confirm", "select", "checkbox", "file", *TEMPORAL]
     control = draw(st.sampled_from(controls))
     field: dict[str, Any] = {"control": control, "name": name}
-    for flag in draw(st.lists(st.sampled_from(["hidden", "disabled", "locked"]), unique=True)):
+    for flag in draw(st.lists(st.sampled_from(["hidden", "disabled", "locked"]), unique=True, max_size=1)):
         field[flag] = draw(st.booleans())
     if draw(st.booleans()):
         field["meta"] = draw(st.dictionaries(st.sampled_from(["k", "__proto__"]), json_values(), max_size=2))
@@ -90,21 +90,21 @@ def fields(draw: st.DrawFn, name: str) -> dict[str, Any]:
         field["multiple"] = True
     elif control != "password" and draw(st.booleans()):
         field["default"] = draw(held(control))
-    if draw(st.booleans()):
+    if draw(st.sampled_from([True, True, False])):
         field["rule"] = draw(rules(control))
     return field
 
 
 @st.composite
-def documents(draw: st.DrawFn) -> dict[str, Any]:
+def documents(draw: st.DrawFn, least: int = 0) -> dict[str, Any]:
     """The document of a sound schema of up to five fields."""
-    names = draw(st.lists(st.sampled_from(NAMES), unique=True, max_size=5))
+    names = draw(st.lists(st.sampled_from(NAMES), unique=True, min_size=least, max_size=5))
     return {"groups": [{"name": "g", "label": "G"}], "fields": [draw(fields(name)) for name in names]}
 
 
-def schemas() -> st.SearchStrategy[FormSchema]:
-    """Sound schemas."""
-    return documents().map(_parsed)
+def schemas(least: int = 0) -> st.SearchStrategy[FormSchema]:
+    """Sound schemas of at least so many fields."""
+    return documents(least).map(_parsed)
 
 
 def answers(schema: FormSchema) -> st.SearchStrategy[dict[str, Value | None]]:

@@ -242,6 +242,14 @@ def test_a_schema_changed_behind_its_lists_is_read_anew() -> None:
     assert Form(schema).values == {"b": "x"}
 
 
+def test_a_schema_changed_in_its_meta_is_read_anew() -> None:
+    meta: dict[str, Any] = {"k": 1}
+    schema = FormSchema(fields=(TextField(name="a", meta=meta),))
+    opened = Form(schema)
+    meta["k"] = 2
+    assert [form.schema.fields[0].meta for form in (opened, Form(schema))] == [{"k": 1}, {"k": 2}]
+
+
 def test_a_custom_rule_is_let_go_with_its_schema() -> None:
     class Rule:
         def __call__(self, value: object, values: object) -> None: ...

@@ -137,6 +137,15 @@ def test_an_unknown_name_among_several_moves_none() -> None:
     assert events == []
 
 
+def test_a_disabled_field_loses_its_failure_and_gets_it_back() -> None:
+    form = Form(fields_of(text("a", required=True), text("b")))
+    events = heard(form)
+    form.disable("a")
+    form.enable()
+    validated = ("validate", [("a", "required")])
+    assert events == [("disable", "a"), ("validate", []), ("enable", "a"), validated]
+
+
 def test_disabling_what_is_disabled_evaluates_nothing() -> None:
     evaluated: list[object] = []
     form = Form(fields_of(text("a", custom=lambda value, values: evaluated.append(value)), text("b")))
@@ -268,6 +277,19 @@ def test_what_a_form_holds_cannot_be_changed_from_outside() -> None:
     records = [result.value, submitted, outcome.values, form.values]
     assert records == [{"tags": ["a"]}] * 4
     assert len({id(record["tags"]) for record in records}) == 4
+
+
+def test_forms_of_one_schema_do_not_hear_of_each_other() -> None:
+    schema = fields_of(text("a", required=True), TextField(name="b", default="x"))
+    first, second = Form(schema), Form(schema)
+    first.fill({"a": "1", "b": None})
+    first.invalidate("b", "no")
+    first.touch("a")
+    first.disable("a")
+    for other in (second, Form(schema)):
+        assert (other.values, names(other.errors)) == ({"b": "x"}, ["required"])
+        assert other.touched == other.disabled == frozenset()
+        assert not other.dirty
 
 
 def test_a_default_list_is_not_shared_between_forms() -> None:

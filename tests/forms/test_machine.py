@@ -46,7 +46,7 @@ def with_custom(schema: FormSchema) -> FormSchema:
 class FormMachine(RuleBasedStateMachine):
     """Every call is made on a form and on the model, and must do, announce, return or refuse the same."""
 
-    @initialize(data=st.data(), schema=schemas(), custom=st.booleans(), seeded=st.booleans(), listening=st.booleans())
+    @initialize(data=st.data(), schema=schemas(2), custom=st.booleans(), seeded=st.booleans(), listening=st.booleans())
     def open(self, data: st.DataObject, schema: FormSchema, custom: bool, seeded: bool, listening: bool) -> None:
         if custom:
             schema = with_custom(schema)
@@ -72,22 +72,25 @@ class FormMachine(RuleBasedStateMachine):
         changes = {**data.draw(answers(self.model.schema)), name: value}
         self.both(lambda: self.form.fill(changes), lambda: self.model.fill(changes))
 
-    @rule(name=st.sampled_from(NAMES))
-    def touch(self, name: str) -> None:
+    @rule(data=st.data())
+    def touch(self, data: st.DataObject) -> None:
+        name = data.draw(self.name())
         self.both(lambda: self.form.touch(name), lambda: self.model.touch(name))
 
-    @rule(name=st.sampled_from(NAMES), message=st.sampled_from(["taken", "gone"]))
-    def invalidate(self, name: str, message: str) -> None:
+    @rule(data=st.data(), message=st.sampled_from(["taken", "gone"]))
+    def invalidate(self, data: st.DataObject, message: str) -> None:
+        name = data.draw(self.name())
         self.both(lambda: self.form.invalidate(name, message), lambda: self.model.invalidate(name, message))
 
-    @rule(names=st.none() | st.sampled_from(NAMES) | st.lists(st.sampled_from(NAMES), max_size=3), data=st.data())
-    def switch(self, names: str | list[str] | None, data: st.DataObject) -> None:
-        known = [name for name in names if name in self.model.fields] if isinstance(names, list) else names
-        chosen = known if data.draw(st.booleans()) else names
-        if data.draw(st.booleans()):
-            self.both(lambda: self.form.disable(chosen), lambda: self.model.disable(chosen))
-        else:
-            self.both(lambda: self.form.enable(chosen), lambda: self.model.enable(chosen))
+    @rule(data=st.data())
+    def disable(self, data: st.DataObject) -> None:
+        names = data.draw(self.several())
+        self.both(lambda: self.form.disable(names), lambda: self.model.disable(names))
+
+    @rule(data=st.data())
+    def enable(self, data: st.DataObject) -> None:
+        names = data.draw(self.several())
+        self.both(lambda: self.form.enable(names), lambda: self.model.enable(names))
 
     @rule()
     def submit(self) -> None:
@@ -101,9 +104,9 @@ class FormMachine(RuleBasedStateMachine):
     def clear(self) -> None:
         self.both(self.form.clear, self.model.clear)
 
-    @rule(chance=st.integers(0, 4))
+    @rule(chance=st.integers(0, 9))
     def destroy(self, chance: int) -> None:
-        if not chance:
+        if chance == 9:
             self.both(self.form.destroy, self.model.destroy)
 
     @rule(data=st.data())
@@ -137,6 +140,14 @@ class FormMachine(RuleBasedStateMachine):
     def has_told_its_end_once(self) -> None:
         expected: dict[str, list[type]] = {"editing": [], "settled": [Settled], "abandoned": [Abandoned]}
         assert [type(outcome) for outcome in self.ends] == expected[self.form.status]
+
+    def name(self) -> st.SearchStrategy[str]:
+        """A field's name, seldom one that there may not be."""
+        return st.sampled_from([*self.model.fields] * 3 + [NAMES[0]])
+
+    def several(self) -> st.SearchStrategy[str | list[str] | None]:
+        """What `disable` takes."""
+        return st.none() | self.name() | st.lists(self.name(), max_size=3)
 
     def both(self, real: Callable[[], object], modelled: Callable[[], object]) -> None:
         self.events.clear()

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from greenroom.protocol.errors import FormError
-from greenroom.protocol.forms import Abandoned, FieldError, Form, FormFailure, FormResult, FormSuccess, Outcome, Settled
+from greenroom.protocol.forms import (
+    Abandoned,
+    FieldError,
+    Form,
+    FormFailure,
+    FormResult,
+    FormSuccess,
+    Outcome,
+    Settled,
+    Value,
+)
 from tests.forms.making import fields_of, heard, names, text, then
 
 
@@ -33,6 +44,21 @@ def test_a_destroy_in_a_fill_listener_waits_until_the_fill_is_over() -> None:
     form.fill({"x": "1", "y": "2"})
     assert events == [("fill", "x", "1"), ("fill", "y", "2"), ("abandon",)]
     assert (codes, form.status, form.emitter.closed) == (["ABANDONED"], "abandoned", True)
+
+
+def test_a_destroy_in_a_nested_call_waits_for_the_outermost() -> None:
+    form = two()
+
+    def follow(name: str, value: object) -> None:
+        if name == "x":
+            form.invalidate("y", "no")
+
+    form.emitter.on("fill", follow)
+    form.emitter.on("validate", then(form.destroy))
+    events = heard(form)
+    form.fill({"x": "1", "y": "2"})
+    # By the second fill the form is over for writers, so that its failure from outside stays.
+    assert events == [("validate", [("y", "custom")]), ("fill", "x", "1"), ("fill", "y", "2"), ("abandon",)]
 
 
 @pytest.mark.case("forms", 36)
@@ -104,6 +130,29 @@ def test_a_submit_that_first_passed_fails_if_a_listener_broke_it() -> None:
     assert isinstance(result, FormFailure)
     assert names(result.error) == ["maximum"]
     assert form.status == "editing"
+
+
+def test_a_submit_evaluates_once_more_if_a_listener_did_and_no_further() -> None:
+    evaluated: list[Value | None] = []
+    broken = True
+
+    def custom(value: Value | None, values: Mapping[str, Value]) -> str | None:
+        evaluated.append(value)
+        return "no" if broken else None
+
+    form = Form(fields_of(text("x", custom=custom), text("y")))
+    broken = False
+    evaluated.clear()
+    assert form.submit().success
+    assert len(evaluated) == 1
+
+    broken = True
+    form = Form(fields_of(text("x", custom=custom), text("y")))
+    broken = False
+    form.emitter.on("validate", then(lambda: form.fill("y", "1")))
+    evaluated.clear()
+    assert form.submit().success
+    assert len(evaluated) == 3
 
 
 def test_a_listeners_own_write_is_seen_by_later_listeners_and_announced_by_itself() -> None:
