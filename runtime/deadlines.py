@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol, final
 import trio
 
 from greenroom.protocol.errors import ActorError
+from greenroom.runtime.context import CURRENT
 from greenroom.runtime.messages import Request
 
 if TYPE_CHECKING:
@@ -55,7 +56,10 @@ class Deadlines:
     @property
     def next_due(self) -> float | None:
         """The earliest live deadline, in trio's time."""
-        return min((due for due, number, _, what in self._heap if what.armed == number), default=None)
+        while self._heap and self._heap[0][3].armed != self._heap[0][1]:
+            heapq.heappop(self._heap)
+            self._void -= 1
+        return self._heap[0][0] if self._heap else None
 
     def arm(self, due: float, keeper: Ref, what: Expiring) -> None:
         """Let `keeper` be asked `Due(what)` at trio time `due`. A thing has one deadline: arming it again moves it."""
@@ -79,19 +83,20 @@ class Deadlines:
             self._void = 0
 
     async def run(self) -> None:
-        """Serve expiries until cancelled."""
+        """Serve expiries until cancelled. What a keeper raises is its own failure, and the others are served."""
+        CURRENT.set(None)
         while True:
-            with trio.CancelScope(deadline=self._heap[0][0] if self._heap else inf) as self._scope:
-                await trio.sleep_forever()
-            self._scope = None
-            while self._heap and self._heap[0][0] <= trio.current_time():
-                _, number, keeper, what = heapq.heappop(self._heap)
-                if what.armed != number:
-                    self._void -= 1
-                    continue
-                what.armed = 0
-                try:
-                    await keeper.ask(Due(what), urgent=True)
-                except ActorError as error:
-                    if error.code != "STOPPED":  # a stopped keeper has ended what it kept
-                        raise
+            due = self.next_due
+            if due is None or due > trio.current_time():
+                with trio.CancelScope(deadline=inf if due is None else due) as self._scope:
+                    await trio.sleep_forever()
+                self._scope = None
+                continue
+            _, _, keeper, what = heapq.heappop(self._heap)
+            what.armed = 0
+            try:
+                await keeper.ask(Due(what), urgent=True)
+            except Exception as error:
+                # A stopped keeper has ended what it kept. Any other that cannot see to it would leave somebody waiting.
+                if not (isinstance(error, ActorError) and error.code == "STOPPED"):
+                    keeper.life.fail(error)

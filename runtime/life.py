@@ -14,6 +14,7 @@ from greenroom.runtime.context import CURRENT
 from greenroom.runtime.messages import Message
 from greenroom.runtime.ref import Ending, Ref
 from greenroom.runtime.reply import IN_HAND, KEPT, Reply
+from greenroom.runtime.restart import unused
 
 __all__ = ["Life", "carry_out", "end_all", "finish", "move_in", "start"]
 
@@ -39,7 +40,7 @@ class Life:
         """Around its start and its handlers, while they run."""
         self.grace: trio.CancelScope | None = None
         """How long a stop waits for the message in hand. Its deadline was fixed when the stop began."""
-        self._closing: list[Callable[[], None]] | None = None
+        self._closing: dict[Callable[[], None], None] | None = None
         self._let_go = False
 
     def fail(self, error: Exception) -> None:
@@ -71,22 +72,30 @@ class Life:
             assert rest is not None, "else it would be an ExceptionGroup"
             raise rest from None
 
-    def on_let_go(self, function: Callable[[], None]) -> None:
-        """Call `function()` when this life is over, after the actor's own `on_end`."""
-        if self._closing is None:
-            self._closing = []
-        self._closing.append(function)
+    def at_end(self, function: Callable[[], None]) -> None:
+        """Call `function()` when this life is over, after the actor's own `on_end`; at once if it is."""
+        if self._let_go:
+            function()
+        elif self._closing is None:
+            self._closing = {function: None}
+        else:
+            self._closing[function] = None
+
+    def forget(self, function: Callable[[], None]) -> None:
+        """Undo `at_end`."""
+        if self._closing is not None:
+            self._closing.pop(function, None)
 
     def let_go(self, reason: str) -> None:
         """The end of the actor object: its `on_end`, then STOPPED for what it holds. Once, without a checkpoint."""
         if self._let_go:
             return
-        self._let_go = True
         ref = self.actor.ref
         _contained(self.actor.on_end, reason, of=ref)
-        for function in self._closing or ():
+        self._let_go = True
+        closing, self._closing = self._closing, None
+        for function in closing or ():
             _contained(function, of=ref)
-        self._closing = None
         if self.reply is not None:
             self.reply.fail(ref.stopped())
             self.reply = None
@@ -239,32 +248,38 @@ def _started(ref: Ref) -> None:
 async def _begin_anew(ref: Ref) -> bool:
     """Put a new actor at the place of one that ended, if its rule says so. False: it ends for good."""
     supervision = ref.supervision
-    failure, ref.life.failure = ref.life.failure, None
-    while True:
-        delay = None
-        wanted = supervision is not None and ref.alive and supervision.allows(failure is not None)
-        if supervision is not None and wanted:
-            delay = supervision.take_one(trio.current_time())
-        if failure is not None:
-            ref.tree.announce_failed(ref, failure, delay is not None)
-        if supervision is None or delay is None:
-            if ref.alive:
-                ref.reason = "ended" if failure is None else "failed"
-            if supervision is not None and wanted and ref.parent is not None:
-                ref.parent.life.fail(supervision.exceeded(ref.path, failure))
-            return False
+    while (rest := _rest(ref)) is not None and supervision is not None:
         ref.state = "restarting"
         ref.life.let_go("restarted")
         with trio.CancelScope() as supervision.pause:
-            await trio.sleep(delay)
+            await trio.sleep(rest)
         supervision.pause = None
         if not ref.alive:
             return False
-        actor = supervision.make()
-        if not isinstance(actor, Exception):
-            move_in(ref, actor)
+        try:
+            move_in(ref, unused(supervision.factory()))
             return True
-        failure = actor
+        except Exception as error:
+            ref.life.failure = error
+    return False
+
+
+def _rest(ref: Ref) -> float | None:
+    """The seconds before an actor that ended begins anew, or None. Says how it ended to whom it concerns.
+
+    Apart from `_begin_anew`, since an error and a frame that called where it was raised would know each other.
+    """
+    supervision = ref.supervision
+    failure, ref.life.failure = ref.life.failure, None
+    wanted = supervision is not None and ref.alive and supervision.wants(failure is not None)
+    rest = supervision.take_one(trio.current_time()) if supervision is not None and wanted else None
+    if failure is not None:
+        ref.tree.announce_failed(ref, failure, rest is not None)
+    if rest is None and ref.alive:
+        ref.reason = "ended" if failure is None else "failed"
+    if rest is None and supervision is not None and wanted and ref.parent is not None:
+        ref.parent.life.fail(supervision.exceeded(ref.path, failure))
+    return rest
 
 
 def finish(ref: Ref) -> None:

@@ -53,7 +53,7 @@ class Supervision:
         """Around the backoff that is under way: a stop ends it."""
         self._times: deque[float] = deque()
 
-    def allows(self, failed: bool) -> bool:
+    def wants(self, failed: bool) -> bool:
         """Does the rule want a restart after such an end (whatever the intensity says)?"""
         return self.rule.when == "always" or (self.rule.when == "on_failure" and failed)
 
@@ -70,13 +70,6 @@ class Supervision:
         self._times.append(now)
         self.restarts += 1
         return float(delay)
-
-    def make(self) -> Actor | Exception:
-        """A new actor, or what its making raised."""
-        try:
-            return unused(self.factory())
-        except Exception as error:
-            return error
 
     def exceeded(self, path: str, failure: Exception | None) -> ActorError:
         """What the parent fails by when `take_one` allows no more."""
