@@ -290,6 +290,8 @@ def test_forms_of_one_schema_do_not_hear_of_each_other() -> None:
         assert (other.values, names(other.errors)) == ({"b": "x"}, ["required"])
         assert other.touched == other.disabled == frozenset()
         assert not other.dirty
+        other.invalidate("b", "no")
+        assert names(other.errors) == ["required", "custom"]
 
 
 def test_a_default_list_is_not_shared_between_forms() -> None:
