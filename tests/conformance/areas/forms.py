@@ -40,7 +40,7 @@ RULES = ("required", "minimum", "maximum", "step", "pattern", "email", "url", "i
 
 
 def parse(given: Any) -> Any:
-    schema = parse_form(given["schema"])
+    schema = parse_form(given.get("schema"))
     if schema is None:
         return {"accepted": False}
     brief = given.get("brief", False)
@@ -48,8 +48,9 @@ def parse(given: Any) -> Any:
 
 
 def audit(given: Any) -> Any:
-    faults = audit_schema(given["schema"])
-    if not is_form_schema(given["schema"]):
+    document = given.get("schema")
+    faults = audit_schema(document)
+    if not is_form_schema(document):
         return {"structural": False, "sound": not faults}
     return {"structural": True, "sound": not faults, "faults": len(faults)}
 
@@ -59,17 +60,17 @@ def defaults(given: Any) -> Any:
 
 
 def value(given: Any) -> Any:
-    read = parse_value(_field(given["field"]), given["input"])
+    read = parse_value(_field(given["field"]), given.get("input"))
     return {"refused": True} if read is None else {"value": read}
 
 
 def values(given: Any) -> Any:
-    read = parse_values(_sound(given["schema"]), given["input"])
+    read = parse_values(_sound(given["schema"]), given.get("input"))
     return {"refused": True} if read is None else {"values": read}
 
 
 def matches(given: Any) -> Any:
-    return matches_field(_field(given["field"]), given["value"])
+    return matches_field(_field(given["field"]), given.get("value"))
 
 
 def answered(given: Any) -> Any:
