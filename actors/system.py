@@ -113,9 +113,9 @@ async def open_runtime(
     """A runtime within a trio program. Leaving the block stops everything in it, children first.
 
     `timeout` is how many seconds a form may stay unanswered where its terminal or its ask says nothing else (None: for
-    ever), `cap` how many forms a terminal may hold. `store` keeps terminals' own settings. `error(exception, event)` hears
-    what listeners raise. `wall_clock` dates records, in seconds since 1970. `tune_gc` raises the thresholds of Python's
-    garbage collector, for programs with many thousands of live asks; they are put back at the end.
+    ever), `cap` how many forms a terminal may hold. `store` keeps terminals' own settings. `error(exception, event)`
+    hears what listeners raise. `wall_clock` dates records, in seconds since 1970. `tune_gc` raises the thresholds of
+    Python's garbage collector, for programs with many thousands of live asks; they are put back at the end.
     """
     thresholds = gc.get_threshold()
     if tune_gc:

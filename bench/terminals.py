@@ -101,7 +101,10 @@ async def cycle_1_with_10k_in_flight() -> float:
 
 
 async def _seconds_of_an_event(elsewhere: int) -> float:
-    """Telling all subscribers of a terminal that a form is pending; each keeps the notice, as a connection's queue does."""
+    """Telling all subscribers of a terminal that a form is pending;
+
+    each keeps the notice, as a connection's queue does.
+    """
     rounds = 200
     async with open_runtime() as runtime:
         terminals = runtime.terminals

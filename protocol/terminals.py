@@ -46,7 +46,10 @@ class AnswerRefusal(msgspec.Struct, frozen=True, omit_defaults=True):
     """Why an answer was not accepted."""
 
     reason: Literal["unknown", "rejected", "target"]
-    """`unknown`: no such form is pending here (any more). `rejected`: see `errors`; the form stays. `target`: no such terminal."""
+    """`unknown`:
+
+    no such form is pending here (any more). `rejected`: see `errors`; the form stays. `target`: no such terminal.
+    """
     errors: tuple[FieldError, ...] | msgspec.UnsetType = msgspec.UNSET
 
 

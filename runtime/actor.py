@@ -70,6 +70,9 @@ class Actor:
     handlers: ClassVar[dict[type[Message], tuple[Callable[..., Any], bool]]] = {}
     """By the exact type of the message: the function, and whether it is async."""
 
+    kind: ClassVar[str] = "actor"
+    """What a picture of the tree calls it: the name of its class in lower case, where the class says nothing else."""
+
     at_once: ClassVar[bool] = False
     """Its handlers never wait, so that while it is idle it can handle a request in the step of whoever asks."""
 
@@ -79,6 +82,8 @@ class Actor:
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
+        if "kind" not in vars(cls):
+            cls.kind = cls.__name__.lstrip("_").lower()
         names = {
             kind: name
             for base in reversed(cls.__mro__)

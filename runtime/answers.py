@@ -15,7 +15,8 @@ __all__ = ["answer_of"]
 async def answer_of(form: Form) -> dict[str, Any]:
     """The values that the form was submitted with, waiting for them without a deadline. Any number of tasks may wait.
 
-    Raises FormError ABANDONED if the form is destroyed instead. Cancelled: the form is as it was, nothing is left of the wait.
+    Raises FormError ABANDONED if the form is destroyed instead. Cancelled: the form is as it was, nothing is left of
+    the wait.
     """
     outcomes: list[Outcome] = []
     ended = trio.Event()

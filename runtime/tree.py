@@ -207,7 +207,7 @@ class Tree:
         nodes.extend(ref.nodes())
         return ActorSnapshot(
             path=ref.path or "/",
-            kind=type(ref.actor).__name__.lstrip("_").lower(),
+            kind=ref.actor.kind,
             state=ref.state,
             mailbox=ref.mailbox.depth,
             restarts=ref.supervision.restarts if ref.supervision else 0,

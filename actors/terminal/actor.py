@@ -32,7 +32,7 @@ class Ask(Request[dict[str, Any]], frozen=True):
 
     form: Form
     from_: str | None
-    timeout: float | None | msgspec.UnsetType
+    timeout: float | msgspec.UnsetType | None
 
 
 class Park(Request[str], frozen=True):
@@ -41,7 +41,7 @@ class Park(Request[str], frozen=True):
     form: Form
     from_: str | None
     to: str | None
-    timeout: float | None | msgspec.UnsetType
+    timeout: float | msgspec.UnsetType | None
 
 
 class Answer(Request[AnswerResult], frozen=True):
@@ -64,6 +64,7 @@ class TerminalActor(Leaf):
     """Holds the tickets of one terminal. Its handlers are plain, so each of them is one step for everybody else."""
 
     __slots__ = ("terminal", "tickets")
+    kind = "terminal"
 
     def __init__(self, terminal: Terminal) -> None:
         super().__init__()
@@ -104,7 +105,7 @@ class TerminalActor(Leaf):
                 {"cap": cap},
             )
 
-    def _park(self, ticket: Ticket, timeout: float | None | msgspec.UnsetType) -> None:
+    def _park(self, ticket: Ticket, timeout: float | msgspec.UnsetType | None) -> None:
         if self.tickets is None:
             self.tickets = {}
         self.tickets[ticket.id] = ticket
@@ -196,7 +197,10 @@ class TerminalActor(Leaf):
         how: Literal["answered", "expired", "withdrawn"],
         values: dict[str, Any] | None = None,
     ) -> None:
-        """The form has ended and its asker has been told. Tell all others while the ticket is still listed, then drop it."""
+        """The form has ended and its asker has been told.
+
+        Tell all others while the ticket is still listed, then drop it.
+        """
         ticket.status = how
         self.tree.deadlines.disarm(ticket)
         self.terminal.manager.announce(self.terminal, how, ticket, values)
@@ -226,7 +230,10 @@ def _fill_each(form: Form, values: Mapping[str, Any]) -> AnswerFailure | None:
 
 
 def _fill_whole(form: Form, values: Mapping[str, Any], opened: Mapping[str, Any] | None) -> AnswerFailure | None:
-    """Try everything on a copy that starts from the values at parking; fill the form only if all of it would be accepted."""
+    """Try everything on a copy that starts from the values at parking;
+
+    fill the form only if all of it would be accepted.
+    """
     try:
         trial = form.trial(values, start=opened)
         if trial.errors:

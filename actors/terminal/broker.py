@@ -30,8 +30,8 @@ class Terminal:
     """A named party that can be asked. Made by `TerminalManager.add`.
 
     Events of its `emitter`, in the terminal's own step: `pending(record)`, `answer(id, values)` with passwords masked,
-    `expire(id)`, `withdraw(id)`. The ticket is still listed then, with its new status. A listener may tell, but not await:
-    waiting for the same terminal there is a circle.
+    `expire(id)`, `withdraw(id)`. The ticket is still listed then, with its new status. A listener may tell, but not
+    await: waiting for the same terminal there is a circle.
     """
 
     __slots__ = ("_emitter", "_error", "cap", "manager", "name", "operator", "own_timeout", "party", "ref", "timeout")
@@ -46,7 +46,7 @@ class Terminal:
         *,
         party: Party,
         timeout: float | None,
-        own_timeout: float | None | msgspec.UnsetType,
+        own_timeout: float | msgspec.UnsetType | None,
         cap: int | None,
         operator: Ref | None,
         on: Mapping[str, Listener] | None,
@@ -106,7 +106,10 @@ class Terminal:
         return ticket.record if ticket is not None and ticket.listed else None
 
     def remaining(self) -> dict[str, float]:
-        """By id, the seconds from now until a parked form expires; those that never do are left out. A snapshot as well."""
+        """By id, the seconds from now until a parked form expires;
+
+        those that never do are left out. A snapshot as well.
+        """
         spans = ((id, ticket.remaining) for id, ticket in self._tickets().items() if ticket.listed)
         return {id: span for id, span in spans if span is not None}
 
@@ -116,12 +119,12 @@ class Terminal:
         *,
         from_: str | None = None,
         to: str | None = None,
-        timeout: float | None | msgspec.UnsetType = msgspec.UNSET,
+        timeout: float | msgspec.UnsetType | None = msgspec.UNSET,
     ) -> str:
         """Park a form that nobody waits for, and return its ticket's id. `timeout` as in `TerminalManager.ask`.
 
-        Raises TerminalError EXPIRE (the terminal is destroyed) or LIMIT; both abandon the form. Cancelled: it is parked or
-        it is not; look at `pending`.
+        Raises TerminalError EXPIRE (the terminal is destroyed) or LIMIT; both abandon the form. Cancelled: it is
+        parked or it is not; look at `pending`.
         """
         try:
             return await self.ref.ask(Park(form, from_, to, timeout))
@@ -134,9 +137,9 @@ class Terminal:
     async def answer(self, id: str, values: Mapping[str, Any], *, whole: bool = False) -> AnswerResult:
         """Fill the ticket's form and submit it.
 
-        An answer that is refused leaves the ticket parked. Fields are filled in the given order until one is refused, and
-        what was filled stays for the next attempt; with `whole` everything is checked on a copy of the form as it was
-        parked, and either all of it is written or nothing. Cancelled: the answer counted or it did not.
+        An answer that is refused leaves the ticket parked. Fields are filled in the given order until one is refused,
+        and what was filled stays for the next attempt; with `whole` everything is checked on a copy of the form as it
+        was parked, and either all of it is written or nothing. Cancelled: the answer counted or it did not.
         """
         try:
             return await self.ref.ask(Answer(id, values, whole))

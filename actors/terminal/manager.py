@@ -40,9 +40,9 @@ class Terminals(Actor):
 class TerminalManager:
     """The terminals of one tree.
 
-    `timeout` is the default of every terminal, in seconds (None: forms never expire), `cap` how many forms each may hold
-    (None: any number). `store` keeps terminals' own settings for `save` and `open`. `on` registers first listeners and
-    `error(exception, event)` hears what listeners raise.
+    `timeout` is the default of every terminal, in seconds (None: forms never expire), `cap` how many forms each may
+    hold (None: any number). `store` keeps terminals' own settings for `save` and `open`. `on` registers first
+    listeners and `error(exception, event)` hears what listeners raise.
 
     Events of its `emitter`: `pending(record)`, `answer(to, id, values)` with passwords masked, `expire(to, id)` and
     `withdraw(to, id)` (the asker has gone), each within the terminal's own step, after that terminal's own listeners.
@@ -90,16 +90,17 @@ class TerminalManager:
         self,
         name: str,
         *,
-        timeout: float | None | msgspec.UnsetType = UNSET,
-        cap: int | None | msgspec.UnsetType = UNSET,
+        timeout: float | msgspec.UnsetType | None = UNSET,
+        cap: int | msgspec.UnsetType | None = UNSET,
         operator: Ref | None = None,
         on: Mapping[str, Listener] | None = None,
         error: ErrorHandler | None = None,
     ) -> Terminal:
-        """Add a terminal that can be asked from now on. One that is there already is returned as it is, options ignored.
+        """Add a terminal that can be asked from now on. One that is there already is returned as it is.
 
-        Options that are not given are the manager's. `operator` is the actor that answers for it: asks of the terminal
-        wait for that actor, and when it ends for good the terminal is removed.
+        Options that are not given are the manager's; those for one that is there are ignored. `operator` is the actor
+        that answers for it: asks of the terminal wait for that actor, and when it ends for good the terminal is
+        removed.
 
         Raises TerminalError DESTROYED, and TerminalDeadlock if the operator waits, by asks in this name, for itself.
         """
@@ -168,7 +169,8 @@ class TerminalManager:
     async def remove(self, names: str | Iterable[str] | None = None) -> bool | None:
         """Remove one terminal, several or all, one after another in order of adding; their forms expire.
 
-        True if at least one was there (None where all were meant). Cancelled: those begun with are removed, the rest stay.
+        True if at least one was there (None where all were meant). Cancelled: those begun with are removed, the rest
+        stay.
         """
         wanted = None if names is None else {names} if isinstance(names, str) else set(names)
         removed = False
@@ -189,8 +191,8 @@ class TerminalManager:
     async def open(self, name: str) -> Terminal | None:
         """The terminal of that name: the one there is, or a new one with the settings that the store has of it.
 
-        None without a store, or if the store has none that can be read. Raises TerminalError DESTROYED and what the store
-        raises.
+        None without a store, or if the store has none that can be read. Raises TerminalError DESTROYED and what the
+        store raises.
         """
         if self._destroyed:
             raise self._gone()
@@ -220,16 +222,16 @@ class TerminalManager:
         to: str,
         form: Form,
         *,
-        timeout: float | None | msgspec.UnsetType = UNSET,
+        timeout: float | msgspec.UnsetType | None = UNSET,
     ) -> dict[str, Any]:
         """Park `form` at the terminal `to`, in the name of `from_` (None: in nobody's), and wait for its values.
 
         `timeout` is in seconds from parking, None for no limit; where it is not given, the terminal's own holds.
 
         Refused before anything is parked, the form still editing: TerminalError TARGET (context `to`, `known`), and
-        TerminalDeadlock (`from`, `to`, `path`) if somebody the terminal waits for waits for the asker. Refused with the form
-        abandoned: TerminalError LIMIT (`cap`), EXPIRE (`reason`). A form that nobody answered ends as FormError ABANDONED
-        with the `reason`: `timeout`, `stopped`, `removed`, `restarted`.
+        TerminalDeadlock (`from`, `to`, `path`) if somebody the terminal waits for waits for the asker. Refused with
+        the form abandoned: TerminalError LIMIT (`cap`), EXPIRE (`reason`). A form that nobody answered ends as
+        FormError ABANDONED with the `reason`: `timeout`, `stopped`, `removed`, `restarted`.
 
         Cancelled: the form is withdrawn and everybody who looks at it is told at once.
         """
@@ -288,7 +290,10 @@ class TerminalManager:
         return await terminal.answer(id, values, whole=whole)
 
     def pending(self, to: str | None = None) -> list[PendingForm]:
-        """The forms that are parked, at one terminal or at all, in order of adding and parking. Nothing for an unknown name."""
+        """The forms that are parked, at one terminal or at all, in order of adding and parking.
+
+        Nothing for an unknown name.
+        """
         if to is not None:
             terminal = self._terminals.get(to)
             return terminal.pending() if terminal is not None else []
@@ -297,10 +302,11 @@ class TerminalManager:
     # ---------------------------------------------------------------- being told
 
     def subscribe(self, name: str, subscriber: Subscriber) -> Callable[[], None]:
-        """Call `subscriber(notice)` for whatever happens at the terminal of that name, until the returned function is called.
+        """Call `subscriber(notice)` for whatever happens at the terminal of that name, until the returned function is
+        called.
 
-        The subscription hangs on the name: it may precede the terminal and outlives its removal and re-adding. What happens
-        at other terminals costs it nothing.
+        The subscription hangs on the name: it may precede the terminal and outlives its removal and re-adding. What
+        happens at other terminals costs it nothing.
         """
         self._subscribers.setdefault(name, {})[subscriber] = None
 
@@ -319,7 +325,10 @@ class TerminalManager:
     def announce(
         self, terminal: Terminal, kind: NoticeKind, ticket: Ticket, values: dict[str, Any] | None = None
     ) -> None:
-        """Tell the terminal's own listeners, then this manager's, then the name's subscribers. Called in the terminal's step."""
+        """Tell the terminal's own listeners, then this manager's, then the name's subscribers.
+
+        Called in the terminal's step.
+        """
         if terminal.heard or self.emitter.heard:
             self._emit(terminal, kind, ticket, values)
         subscribers = self._subscribers.get(terminal.name)
@@ -377,7 +386,7 @@ def _circle(from_: str | None, to: str, path: list[str]) -> TerminalDeadlock:
     )
 
 
-def _check_limits(name: str, timeout: float | None | msgspec.UnsetType, cap: int | None | msgspec.UnsetType) -> None:
+def _check_limits(name: str, timeout: float | msgspec.UnsetType | None, cap: int | msgspec.UnsetType | None) -> None:
     if isinstance(timeout, int | float) and not timeout >= 0:
         raise ValueError(
             f"The timeout of the terminal {name} is {timeout}; it is seconds from 0 on, or None for no limit"

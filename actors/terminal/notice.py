@@ -16,7 +16,10 @@ NoticeKind: TypeAlias = Literal["pending", "answered", "expired", "withdrawn"]
 
 
 class Notice(msgspec.Struct, eq=False):
-    """Something happened to a form at a terminal. One notice goes to all subscribers, so that they can share its frames."""
+    """Something happened to a form at a terminal.
+
+    One notice goes to all subscribers, so that they can share its frames.
+    """
 
     kind: NoticeKind
     to: str
@@ -55,4 +58,7 @@ class Notice(msgspec.Struct, eq=False):
 
 
 Subscriber: TypeAlias = Callable[[Notice], object]
-"""Called within the terminal's own step, so it must neither wait nor be slow; what it raises is reported and stops nobody."""
+"""Called within the terminal's own step, so it must neither wait nor be slow;
+
+what it raises is reported and stops nobody.
+"""

@@ -1,7 +1,11 @@
 """greenroom: agents, people and workflow runs ask each other whole forms, and nobody waits in a circle."""
 
+from greenroom.actors.client import connect
 from greenroom.actors.system import Runtime, open_runtime
 from greenroom.actors.terminal import MemoryTerminalStore, Terminal, TerminalManager, TerminalStore
+from greenroom.actors.toolbox.answer import answer_tool
+from greenroom.actors.toolbox.ask import ask_tool, infer_terminal_code
+from greenroom.actors.toolbox.describe import describe_tool
 from greenroom.protocol.errors import (
     ActorDeadlock,
     ActorError,
@@ -74,8 +78,13 @@ __all__ = [
     "TreeSnapshot",
     "Withdrawn",
     "answer_of",
+    "answer_tool",
+    "ask_tool",
+    "connect",
     "current_actor",
+    "describe_tool",
     "handles",
+    "infer_terminal_code",
     "open_runtime",
     "parse_form",
     "run_tree",

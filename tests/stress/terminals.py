@@ -121,7 +121,7 @@ class Terminals(RuleBasedStateMachine):
         to=st.sampled_from(NAMES),
         timeout=st.sampled_from([0.5, 1.0, 2.5, None, msgspec.UNSET]),
     )
-    def ask(self, from_: str, to: str, timeout: float | None | msgspec.UnsetType) -> None:
+    def ask(self, from_: str, to: str, timeout: float | msgspec.UnsetType | None) -> None:
         form = Form(SCHEMA)
 
         async def ask() -> dict[str, Any]:

@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 import trio
-from greenroom.actors.toolbox.answer import answer_tool
-from greenroom.actors.toolbox.ask import ask_tool
 
 from greenroom.actors.system import Runtime, open_runtime
 from greenroom.actors.terminal import MemoryTerminalStore
+from greenroom.actors.toolbox.answer import answer_tool
+from greenroom.actors.toolbox.ask import ask_tool
 from greenroom.protocol.errors import GreenroomError
 from greenroom.protocol.forms import Form, Settled
 from greenroom.protocol.terminals import AnswerResult, PendingForm

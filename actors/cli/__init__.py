@@ -1,0 +1,5 @@
+"""The command line: serve terminals, ask and answer at them, look at the tree, and the demo."""
+
+from greenroom.actors.cli.commands import main
+
+__all__ = ["main"]

@@ -1,0 +1,297 @@
+"""The commands of `greenroom`."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import trio
+from cyclopts import App, Parameter
+from rich.console import Console as Screen
+from rich.table import Table
+from rich.text import Text
+
+from greenroom.actors.cli.demo import STEPS, play
+from greenroom.actors.cli.drawing import draw, plain
+from greenroom.actors.client import Client, connect
+from greenroom.actors.system import open_runtime
+from greenroom.actors.toolbox.describe import describe_tool
+from greenroom.protocol.errors import ConfigError, Deadlock, GreenroomError
+from greenroom.protocol.terminals import AnswerFailure, PendingForm
+
+__all__ = ["app", "main"]
+
+PORT = 8642
+DEFAULT_URL = f"ws://127.0.0.1:{PORT}/rpc"
+
+Url = Annotated[str, Parameter(name="--url", env_var="GREENROOM_URL", help="The gateway to talk to.")]
+AsJson = Annotated[
+    bool, Parameter(name="--json", negative=(), help="Print JSON for a program instead of text for a person.")
+]
+
+app = App(
+    name="greenroom",
+    help="Agents, people and programs ask each other whole forms, and nobody waits in a circle.",
+    version_flags=["--version"],
+    result_action="return_value",
+)
+
+
+def main() -> None:
+    """Run the command line; ends the process with 0, 1 (it was refused or failed), 2 (wrong usage) or 130 (Ctrl-C)."""
+    try:
+        code = app(sys.argv[1:], backend="trio")
+    except KeyboardInterrupt:
+        code = 130
+    except BaseExceptionGroup as group:
+        if group.subgroup(lambda error: not isinstance(error, KeyboardInterrupt)) is not None:
+            raise
+        code = 130
+    except GreenroomError as error:
+        _fail(error)
+        code = 1
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever read our output has gone, and nobody is left to tell
+        code = 1
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail(error: GreenroomError) -> None:
+    screen = Screen(stderr=True, soft_wrap=True)
+    screen.print(Text.assemble((error.code, "bold red"), "  ", plain(error.message)))
+    if isinstance(error, Deadlock):
+        screen.print(Text("  " + " -> ".join(plain(name) for name in error.path)))
+    for problem in error.context.get("problems", ()):
+        screen.print(Text(f"  {plain(_sentence(problem))}"))
+
+
+def _sentence(problem: Any) -> str:
+    if isinstance(problem, dict):
+        return ": ".join(str(part) for part in (problem.get("field"), problem.get("detail")) if part)
+    return str(problem)
+
+
+@asynccontextmanager
+async def _gateway(url: str) -> AsyncIterator[Client]:
+    try:
+        async with connect(url) as client:
+            yield client
+    except GreenroomError as error:
+        if error.code != "CONNECT":
+            raise
+        hint = "Start one with `greenroom serve`, or name another with --url or GREENROOM_URL."
+        raise type(error)(error.code, f"{error.message} {hint}", error.context) from None
+
+
+# -------------------------------------------------------------------- serving
+
+
+@app.command
+async def serve(
+    *,
+    terminal: Annotated[list[str] | None, Parameter(negative=())] = None,
+    host: str = "127.0.0.1",
+    port: int = PORT,
+    timeout: float = 300.0,
+) -> int:
+    """Serve terminals to people and programs until Ctrl-C or SIGTERM.
+
+    Parameters
+    ----------
+    terminal
+        A terminal that can be asked; give it once for each.
+    host
+        The address to listen on. Without access tokens only this machine's own addresses are allowed.
+    port
+        The port to listen on; 0 takes a free one and prints it.
+    timeout
+        Seconds until an unanswered form expires, where its ask says nothing else; 0 means never.
+    """
+    screen = Screen(stderr=True)
+    async with open_runtime(timeout=timeout or None, tune_gc=True) as runtime, trio.open_nursery() as nursery:
+        for name in terminal or ():
+            runtime.terminals.add(name)
+        runtime.tools.add(describe_tool(runtime.tools))
+        gateway = await runtime.serve(host=host, port=port)
+        print(gateway.url, flush=True)
+        screen.print("Every program on this machine may attach, ask and answer. Stop with Ctrl-C.", style="dim")
+        await _until_stopped()
+        screen.print("Stopping.", style="dim")
+        nursery.cancel_scope.cancel()
+    return 0
+
+
+async def _until_stopped() -> None:
+    """Wait for SIGINT or SIGTERM. A second one ends the process at once, in case stopping hangs."""
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async for _signal in signals:
+            break
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+
+
+# -------------------------------------------------------------------- asking and answering
+
+
+@app.command
+async def ask(
+    to: str,
+    form: Path,
+    *,
+    as_: Annotated[str | None, Parameter(name="--as")] = None,
+    timeout: float | None = None,
+    url: Url = DEFAULT_URL,
+) -> int:
+    """Ask a terminal a form, wait for the answer and print it as JSON. Ctrl-C withdraws the form.
+
+    Parameters
+    ----------
+    to
+        The terminal to ask.
+    form
+        A file with the form as JSON, or - for standard input.
+    as_
+        The name in which it is asked.
+    timeout
+        Seconds to wait for the answer; without it the terminal's own limit holds, and 0 means no limit.
+    """
+    schema = await _read_json(form)
+    if not isinstance(schema, dict):
+        raise ConfigError("FORM", f"{form} holds no form: a form is a JSON object with the member `fields`.")
+    limit = msgspec.UNSET if timeout is None else timeout or None
+    async with _gateway(url) as client:
+        _print_json(await client.ask(to, schema, from_=as_, timeout=limit))
+    return 0
+
+
+@app.command
+async def pending(terminal: str | None = None, /, *, json_: AsJson = False, url: Url = DEFAULT_URL) -> int:
+    """List the forms that wait for an answer.
+
+    Parameters
+    ----------
+    terminal
+        The terminal to look at; all of them without it.
+    """
+    async with _gateway(url) as client:
+        forms = await client.pending(terminal)
+    if json_:
+        _print_json(forms)
+        return 0
+    table = Table("id", "at", "asked by", "form", "fields", box=None, header_style="dim")
+    for record in forms:
+        table.add_row(*(Text(plain(text)) for text in _row(record)))
+    Screen().print(table if forms else Text("Nothing is pending.", "dim"), soft_wrap=True)
+    return 0
+
+
+def _row(record: PendingForm) -> tuple[str, ...]:
+    schema = record.schema
+    title = schema.label if schema.label is not msgspec.UNSET else schema.name
+    return (
+        record.id,
+        "" if record.to is msgspec.UNSET else record.to,
+        "" if record.from_ is msgspec.UNSET else record.from_,
+        "" if title is msgspec.UNSET else title,
+        ", ".join(field.name for field in schema.fields),
+    )
+
+
+@app.command
+async def answer(terminal: str, id: str, values: Path, *, url: Url = DEFAULT_URL) -> int:
+    """Answer a pending form. All of the values are accepted, or none and each field at fault is named.
+
+    Parameters
+    ----------
+    terminal
+        The terminal at which the form waits.
+    id
+        The form's id, as `greenroom pending` lists it, or its first characters.
+    values
+        A file with the values as a JSON object, or - for standard input.
+    """
+    given = await _read_json(values)
+    if not isinstance(given, dict):
+        raise ConfigError("VALUES", f"{values} holds no values: they are a JSON object, field names to answers.")
+    async with _gateway(url) as client:
+        result = await client.answer(terminal, await _whole_id(client, terminal, id), given)
+    if not isinstance(result, AnswerFailure):
+        _print_json(result.value)
+        return 0
+    screen = Screen(stderr=True, soft_wrap=True)
+    refusal = result.error
+    if refusal.reason == "rejected" and refusal.errors is not msgspec.UNSET:
+        screen.print(Text("The answer was refused; the form still waits.", "bold red"))
+        for error in refusal.errors:
+            screen.print(Text(f"  {plain(error.field)}: {plain(error.message)}"))
+    elif refusal.reason == "target":
+        screen.print(Text(f"There is no terminal {plain(terminal)}.", "bold red"))
+    else:
+        screen.print(Text(f"No form {plain(id)} waits at {plain(terminal)} (any more).", "bold red"))
+    return 1
+
+
+async def _whole_id(client: Client, terminal: str, id: str) -> str:
+    """The id that begins so, if there is just one; else what was given."""
+    if len(id) < 4:
+        return id
+    found = [record.id for record in await client.pending(terminal) if record.id.startswith(id)]
+    return found[0] if len(found) == 1 else id
+
+
+# -------------------------------------------------------------------- looking
+
+
+@app.command
+async def tree(*, json_: AsJson = False, url: Url = DEFAULT_URL) -> int:
+    """Draw every actor of a running gateway, and who waits for whom."""
+    async with _gateway(url) as client:
+        snapshot = await client.tree()
+    if json_:
+        _print_json(snapshot)
+    else:
+        Screen().print(draw(snapshot), soft_wrap=True)
+    return 0
+
+
+@app.command
+async def demo(*, break_: Annotated[str | None, Parameter(name="--break")] = None) -> int:
+    """Play a release that needs a person's approval, on a real server and in a few seconds.
+
+    Exits with 0 only if every step has really happened.
+
+    Parameters
+    ----------
+    break_
+        Sabotage this step, to see that it is noticed.
+    """
+    if break_ is not None and break_ not in STEPS:
+        raise ConfigError("STEP", f"The demo has no step {break_}; its steps are {', '.join(STEPS)}.")
+    return await play(Screen(), break_)
+
+
+# -------------------------------------------------------------------- files
+
+
+async def _read_json(path: Path) -> Any:
+    try:
+        text = (
+            await trio.to_thread.run_sync(sys.stdin.read)
+            if str(path) == "-"
+            else await trio.Path(path).read_text("utf-8")
+        )
+        return json.loads(text)
+    except OSError as error:
+        raise ConfigError("FILE", f"{path} cannot be read: {error.strerror}.", {"file": str(path)}) from None
+    except (ValueError, RecursionError) as error:
+        raise ConfigError("JSON", f"{path} is no JSON: {error}.", {"file": str(path)}) from None
+
+
+def _print_json(value: object) -> None:
+    print(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
