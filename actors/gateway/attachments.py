@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import final
 
+from msgspec import UNSET
+
 from greenroom.actors.terminal import Notice, Terminal, TerminalManager
 from greenroom.protocol.rpc import (
     FORM_ANSWERED,
@@ -35,7 +37,11 @@ class Attachments:
         """What is pending there; from this very step on whatever happens there is sent."""
         if terminal.name not in self._ends:
             self._ends[terminal.name] = self._terminals.subscribe(terminal.name, self._notify)
-        return Attachment(terminal=terminal.name, pending=tuple(terminal.pending()))
+        return Attachment(
+            terminal=terminal.name,
+            pending=tuple(terminal.pending()),
+            remaining={id: _milliseconds(span) for id, span in terminal.remaining().items()},
+        )
 
     def detach(self, name: str) -> bool:
         """Send nothing of that terminal any more. False: nothing was sent before either."""
@@ -56,10 +62,16 @@ class Attachments:
 def encode_notice(notice: Notice) -> bytes:
     """The frame that all attached connections are sent. An answer's values are not in it."""
     if notice.kind == "pending":
-        return frames.notification(FORM_PENDING.name, FormPending(terminal=notice.to, form=notice.record))
+        remaining = UNSET if notice.remaining is None else _milliseconds(notice.remaining)
+        pending = FormPending(terminal=notice.to, form=notice.record, remaining=remaining)
+        return frames.notification(FORM_PENDING.name, pending)
     if notice.kind == "answered":
         return frames.notification(FORM_ANSWERED.name, FormAnswered(terminal=notice.to, id=notice.id))
     if notice.kind == "withdrawn":
         return frames.notification(FORM_WITHDRAWN.name, FormWithdrawn(terminal=notice.to, id=notice.id))
     params = FormExpired(terminal=notice.to, id=notice.id, reason=notice.reason)
     return frames.notification(FORM_EXPIRED.name, params)
+
+
+def _milliseconds(seconds: float) -> int:
+    return round(seconds * 1000)

@@ -12,6 +12,7 @@ import trio
 from greenroom.actors.gateway.connection import RPC_PATH, Connection, Front, GatewayLimits
 from greenroom.actors.gateway.fence import Fence, is_loopback
 from greenroom.actors.gateway.methods import Services
+from greenroom.actors.gateway.page import add_page
 from greenroom.actors.gateway.routes import Routes
 from greenroom.protocol.errors import ActorError, ConfigError
 from greenroom.runtime.actor import Actor
@@ -125,7 +126,9 @@ async def open_gateway(
     written as browsers send it. Raises OSError if the port is taken, and ActorError EXISTS if the name is. Cancelled:
     nothing is left.
     """
-    front = Front(services, Fence(trusted_hosts, trusted_origins), Routes(), limits or GatewayLimits())
+    routes = Routes()
+    add_page(routes)
+    front = Front(services, Fence(trusted_hosts, trusted_origins), routes, limits or GatewayLimits())
     if not is_loopback(host):
         raise _not_bound(host)
     listeners = await trio.open_tcp_listeners(port, host=host, backlog=BACKLOG)

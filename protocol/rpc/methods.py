@@ -154,6 +154,8 @@ class Attachment(Result, frozen=True):
     terminal: str
     pending: tuple[PendingForm, ...]
     """In the order in which they were parked."""
+    remaining: dict[str, float] = {}
+    """By id, the milliseconds until a form expires; one that never does is left out."""
 
 
 class DetachTerminal(Params, frozen=True):
@@ -213,8 +215,8 @@ class AnswerForm(Params, frozen=True):
 
     terminal: str
     id: str
-    values: dict[str, Value]
-    """By the name of the field; a field that is left out keeps its default."""
+    values: dict[str, Value | None]
+    """By the name of the field; a field that is left out keeps its default, null takes it away."""
 
 
 class WithdrawForm(Params, frozen=True):
@@ -316,6 +318,8 @@ class FormPending(Params, frozen=True):
 
     terminal: str
     form: PendingForm
+    remaining: float | msgspec.UnsetType = msgspec.UNSET
+    """Milliseconds until it expires; absent if it never does."""
 
 
 class FormAnswered(Params, frozen=True):

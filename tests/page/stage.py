@@ -1,0 +1,169 @@
+"""A runtime with a gateway in a thread of its own, driven from plain test functions: a browser is driven from those."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import trio
+
+from greenroom.actors.gateway import Gateway
+from greenroom.actors.system import Runtime, open_runtime
+from greenroom.actors.terminal import Terminal
+from greenroom.protocol.forms import Form
+
+__all__ = ["Asked", "Stage", "staged"]
+
+T = TypeVar("T")
+
+PATIENCE = 10.0
+"""Seconds within which whatever a test waits for has happened; a machine under load is slow."""
+
+
+class Asked:
+    """A form that somebody asks, and waits for."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._outcome: Future[dict[str, Any]] = Future()
+        self._scope = trio.CancelScope()
+
+    @property
+    def answer(self) -> dict[str, Any]:
+        """What the asker got. Raises what the asker's wait raised."""
+        return self._outcome.result(PATIENCE)
+
+    @property
+    def answered(self) -> bool:
+        return self._outcome.done()
+
+    def cancel(self) -> None:
+        """The asker goes away."""
+        self._stage.do(self._scope.cancel)
+
+    async def run(self, ask: Callable[[], Awaitable[dict[str, Any]]]) -> None:
+        try:
+            with self._scope:
+                self._outcome.set_result(await ask())
+        except Exception as error:
+            self._outcome.set_exception(error)
+
+
+class Stage:
+    """What a test has hold of: the runtime, and the gateway, which can go away and come back on the same port."""
+
+    def __init__(self) -> None:
+        self._up = threading.Event()
+        self._token: trio.lowlevel.TrioToken
+        self._nursery: trio.Nursery
+        self._down: trio.Event
+        self.runtime: Runtime
+        self.gateway: Gateway
+        self.port = 0
+
+    # ---------------------------------------------------------------- the thread
+
+    async def _main(self) -> None:
+        self._token = trio.lowlevel.current_trio_token()
+        self._down = trio.Event()
+        async with open_runtime(timeout=None) as self.runtime, trio.open_nursery() as self._nursery:
+            self.gateway = await self.runtime.serve(port=self.port)
+            self.port = self.gateway.port
+            self._up.set()
+            await self._down.wait()
+            self._nursery.cancel_scope.cancel()
+
+    def start(self) -> None:
+        """Start a runtime, at the same port as the one before."""
+        self._up.clear()
+        self._thread = threading.Thread(target=trio.run, args=(self._main,))
+        self._thread.start()
+        assert self._up.wait(PATIENCE)
+
+    def stop(self) -> None:
+        """Stop it with everything in it."""
+        self.do(self._down.set)
+        self._thread.join(PATIENCE)
+        assert not self._thread.is_alive()
+
+    def do(self, function: Callable[..., T], *arguments: Any) -> T:
+        """Call a plain function within the runtime."""
+        return trio.from_thread.run_sync(function, *arguments, trio_token=self._token)
+
+    def wait_for(self, function: Callable[..., Awaitable[T]], *arguments: Any) -> T:
+        """Call an async function within the runtime, and wait."""
+        return trio.from_thread.run(function, *arguments, trio_token=self._token)
+
+    # ---------------------------------------------------------------- what happens there
+
+    @property
+    def url(self) -> str:
+        """Where the page is."""
+        return f"http://127.0.0.1:{self.port}/"
+
+    def add(self, *names: str) -> Terminal:
+        """Add terminals; the last one."""
+        return [self.do(self.runtime.terminals.add, name) for name in names][-1]
+
+    def ask(
+        self,
+        schema: Mapping[str, Any],
+        *,
+        to: str = "ops",
+        from_: str | None = None,
+        timeout: float | None = None,
+        **options: Any,
+    ) -> Asked:
+        """Ask a terminal (added if it is not there); the form is parked when this returns. `options` are the form's."""
+        terminal = self.add(to)
+        asked = Asked(self)
+
+        async def park() -> None:
+            form = Form(schema, **options)
+            parked = trio.Event()
+
+            def hear(record: object) -> None:
+                parked.set()
+
+            stop_listening = terminal.emitter.on("pending", hear)
+            self._nursery.start_soon(
+                asked.run, lambda: self.runtime.terminals.ask(from_, to, form, timeout=timeout), name="asker"
+            )
+            with trio.fail_after(PATIENCE):
+                await parked.wait()
+            stop_listening()
+
+        self.wait_for(park)
+        return asked
+
+    def answer(self, values: Mapping[str, Any], *, to: str = "ops") -> None:
+        """Answer the oldest form of a terminal, as somebody who uses no page."""
+        oldest = self.do(self.runtime.terminals.pending, to)[0]
+        result = self.wait_for(self.runtime.terminals.answer, to, oldest.id, values)
+        assert result.success
+
+    def break_connections(self) -> None:
+        """Stop the gateway, and with it every connection; the runtime and its forms go on."""
+        self.wait_for(self.gateway.stop)
+
+    def listen_again(self) -> None:
+        """Let a new gateway listen where the old one did."""
+
+        async def listen() -> None:
+            self.gateway = await self.runtime.serve(port=self.port)
+
+        self.wait_for(listen)
+
+
+@contextmanager
+def staged() -> Generator[Stage]:
+    """A stage for the length of a block."""
+    stage = Stage()
+    stage.start()
+    try:
+        yield stage
+    finally:
+        stage.stop()
