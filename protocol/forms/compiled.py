@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final, TypeAlias, cast, final
 
@@ -151,6 +151,37 @@ class CompiledSchema:
                 errors += judge(name, customs[name], value, values)
             if errors:
                 yield name, errors
+
+    def updated(
+        self,
+        failing: dict[str, tuple[FieldError, ...]],
+        names: Iterable[str],
+        values: Mapping[str, Value],
+        disabled: Container[str],
+    ) -> dict[str, tuple[FieldError, ...]]:
+        """`failing` with what the named rules now report of some fields of a form: the same dict, or a changed copy."""
+        fields, before = self.fields, failing
+        for name in names:
+            field, value = fields[name], values.get(name)
+            found = NO_ERRORS
+            if name in disabled:
+                pass
+            elif value is None:
+                found = field.missing
+            else:  # what a form holds is of its control's kind, so that every check applies
+                for fails, error in field.checks:
+                    if fails(value):
+                        found += (error,)
+            known = failing.get(name, NO_ERRORS)
+            if found is known or found == known:
+                continue
+            if failing is before:
+                failing = failing.copy()
+            if found:
+                failing[name] = found
+            else:
+                del failing[name]
+        return failing
 
     def named(self, name: str) -> CompiledField:
         """The field of that name. Raises `FormError` FIELD if there is none."""

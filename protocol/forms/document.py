@@ -11,9 +11,17 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Literal, TypeAlias, final, overload
 
 from greenroom.protocol.emitter import Emitter, ErrorHandler, Listener
-from greenroom.protocol.errors import FormError
-from greenroom.protocol.forms.compiled import NO_ERRORS, Changes, Evaluated, overlaid
-from greenroom.protocol.forms.outcome import Abandoned, FormFailure, FormResult, FormSuccess, Outcome, Settled, Trial
+from greenroom.protocol.forms.compiled import Changes, Evaluated, overlaid
+from greenroom.protocol.forms.outcome import (
+    Abandoned,
+    FormFailure,
+    FormResult,
+    FormSuccess,
+    Outcome,
+    Settled,
+    Trial,
+    ended,
+)
 from greenroom.protocol.forms.quoting import quoted
 from greenroom.protocol.forms.schema import FieldError, FormField, FormSchema, Value
 from greenroom.protocol.forms.shared import open_schema
@@ -341,13 +349,8 @@ class Form:
 
     def _refuse_if_ended(self) -> None:
         """Every write passes here first. A form that a listener destroyed is over for writers at once."""
-        if self._outcome is None and not self._destroyed:
-            return
-        if isinstance(self._outcome, Settled):
-            raise FormError(
-                "SETTLED", "This form was submitted already, its answers stand: open a new one to change them."
-            )
-        raise FormError("ABANDONED", "This form was abandoned before it was submitted: open a new one to ask again.")
+        if self._outcome is not None or self._destroyed:
+            raise ended(self._outcome or Abandoned())
 
     def _held(self, name: str) -> Value | None:
         value = self._values.get(name)
@@ -394,7 +397,7 @@ class Form:
     def _switch(self, event: Literal["disable", "enable"], names: str | Iterable[str] | None) -> None:
         self._refuse_if_ended()
         fields = self._compiled.fields
-        chosen = fields.keys() if names is None else {names} if isinstance(names, str) else dict.fromkeys(names)
+        chosen = fields.keys() if names is None else (names,) if isinstance(names, str) else dict.fromkeys(names)
         for name in chosen:
             self._compiled.named(name)
         disabling = event == "disable"
@@ -424,39 +427,14 @@ class Form:
     def _evaluate(self) -> None:
         """Bring the errors up to date. Only what may have changed is looked at, unless a custom rule may see it all."""
         self._rounds += 1
-        moved = self._moved
+        failing, moved = self._failing, self._moved
         if self._customs is not None:
             failing = dict(self._compiled.failures(self._values, self._disabled, self._customs))
-            moved = moved or failing != self._failing
-            self._failing = failing
         elif self._stale:
-            fields, values, disabled, failing = self._compiled.fields, self._values, self._disabled, self._failing
-            shared = failing is self._compiled.fresh[0]
-            for name in self._stale:
-                field, value = fields[name], values.get(name)
-                if name in disabled:
-                    found = NO_ERRORS
-                elif value is None:
-                    found = field.missing
-                else:  # what a form holds is of its control's kind, so that every check applies
-                    found = NO_ERRORS
-                    for fails, error in field.checks:
-                        if fails(value):
-                            found += (error,)
-                before = failing.get(name, NO_ERRORS)
-                if found is before or found == before:
-                    continue
-                if shared:
-                    failing, shared = failing.copy(), False
-                if found:
-                    failing[name] = found
-                else:
-                    del failing[name]
-                moved = True
+            failing = self._compiled.updated(failing, self._stale, self._values, self._disabled)
+        self._stale, self._moved = None, False
+        if moved or (failing is not self._failing and failing != self._failing):
             self._failing = failing
-        self._stale = None
-        if moved:
-            self._moved = False
             self._errors = self._listed()
 
     def _listed(self) -> tuple[FieldError, ...]:

@@ -6,9 +6,10 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from greenroom.protocol.errors import FormError
 from greenroom.protocol.forms.schema import FieldError, Value
 
-__all__ = ["Abandoned", "FormFailure", "FormResult", "FormSuccess", "Outcome", "Settled", "Trial"]
+__all__ = ["Abandoned", "FormFailure", "FormResult", "FormSuccess", "Outcome", "Settled", "Trial", "ended"]
 
 
 class Settled(Struct, frozen=True):
@@ -25,6 +26,15 @@ class Abandoned(Struct, frozen=True):
 
 
 Outcome: TypeAlias = Settled | Abandoned
+
+
+def ended(outcome: Outcome) -> FormError:
+    """The error of a write after the end: SETTLED or ABANDONED."""
+    if isinstance(outcome, Settled):
+        return FormError(
+            "SETTLED", "This form was submitted already, its answers stand: open a new one to change them."
+        )
+    return FormError("ABANDONED", "This form was abandoned before it was submitted: open a new one to ask again.")
 
 
 class FormSuccess(Struct, frozen=True):
