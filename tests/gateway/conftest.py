@@ -124,7 +124,9 @@ async def peer(url: str) -> AsyncGenerator[Peer, None]:
     stream = await trio.open_tcp_stream(host, int(port))
     try:
         async with trio.open_nursery() as nursery:
-            ws = await wrap_client_stream(nursery, stream, f"{host}:{port}", "/rpc", message_queue_size=64)
+            ws = await wrap_client_stream(
+                nursery, stream, f"{host}:{port}", "/rpc", message_queue_size=64, max_message_size=64 << 20
+            )
             yield Peer(ws)
             with trio.move_on_after(2):
                 await ws.aclose()
