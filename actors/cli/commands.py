@@ -35,6 +35,9 @@ AsJson = Annotated[
     bool, Parameter(name="--json", negative=(), help="Print JSON for a program instead of text for a person.")
 ]
 
+JsonFile = Annotated[Path, Parameter(allow_leading_hyphen=True)]
+"""A file, or - for standard input."""
+
 app = App(
     name="greenroom",
     help="Agents, people and programs ask each other whole forms, and nobody waits in a circle.",
@@ -50,7 +53,7 @@ def main() -> None:
     except KeyboardInterrupt:
         code = 130
     except BaseExceptionGroup as group:
-        if group.subgroup(lambda error: not isinstance(error, KeyboardInterrupt)) is not None:
+        if group.split(KeyboardInterrupt)[1] is not None:
             raise
         code = 130
     except GreenroomError as error:
@@ -114,16 +117,19 @@ async def serve(
         Seconds until an unanswered form expires, where its ask says nothing else; 0 means never.
     """
     screen = Screen(stderr=True)
-    async with open_runtime(timeout=timeout or None, tune_gc=True) as runtime, trio.open_nursery() as nursery:
+    async with open_runtime(timeout=timeout or None, tune_gc=True) as runtime:
         for name in terminal or ():
             runtime.terminals.add(name)
         runtime.tools.add(describe_tool(runtime.tools))
-        gateway = await runtime.serve(host=host, port=port)
+        try:
+            gateway = await runtime.serve(host=host, port=port)
+        except OSError as error:
+            where = f"{host}:{port}"
+            raise ConfigError("BIND", f"Nothing can listen at {where}: {error.strerror}. Try --port 0.") from None
         print(gateway.url, flush=True)
-        screen.print("Every program on this machine may attach, ask and answer. Stop with Ctrl-C.", style="dim")
+        screen.print("Stop with Ctrl-C.", style="dim")
         await _until_stopped()
         screen.print("Stopping.", style="dim")
-        nursery.cancel_scope.cancel()
     return 0
 
 
@@ -142,7 +148,8 @@ async def _until_stopped() -> None:
 @app.command
 async def ask(
     to: str,
-    form: Path,
+    form: JsonFile,
+    /,
     *,
     as_: Annotated[str | None, Parameter(name="--as")] = None,
     timeout: float | None = None,
@@ -204,7 +211,7 @@ def _row(record: PendingForm) -> tuple[str, ...]:
 
 
 @app.command
-async def answer(terminal: str, id: str, values: Path, *, url: Url = DEFAULT_URL) -> int:
+async def answer(terminal: str, id: str, values: JsonFile, /, *, url: Url = DEFAULT_URL) -> int:
     """Answer a pending form. All of the values are accepted, or none and each field at fault is named.
 
     Parameters

@@ -1,0 +1,80 @@
+"""The command line as people run it: a real process, its output, and how it ends."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+GREENROOM = Path(sys.executable).with_name("greenroom")
+SECONDS = 30.0
+"""What any command here may take by the wall clock."""
+
+
+class Ended(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+def run(*words: str, url: str | None = None, stdin: str | None = None) -> Ended:
+    """Run `greenroom` with these words to its end."""
+    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "200"}
+    if url is not None:
+        environment["GREENROOM_URL"] = url
+    done = subprocess.run(
+        [GREENROOM, *words], cwd=ROOT, env=environment, input=stdin, capture_output=True, text=True, timeout=SECONDS
+    )
+    return Ended(done.returncode, done.stdout, done.stderr)
+
+
+def begin(*words: str, url: str | None = None) -> subprocess.Popen[str]:
+    """Start `greenroom` with these words; whoever starts it ends it."""
+    environment = {**os.environ, "NO_COLOR": "1"}
+    if url is not None:
+        environment["GREENROOM_URL"] = url
+    return subprocess.Popen(
+        [GREENROOM, *words], cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+class Server(NamedTuple):
+    """A gateway in a process of its own."""
+
+    process: subprocess.Popen[str]
+    url: str
+
+
+@contextmanager
+def serving() -> Iterator[Server]:
+    """A gateway with the terminals `reviewer` and `ops`."""
+    process = begin("serve", "--port", "0", "--terminal", "reviewer", "--terminal", "ops")
+    try:
+        assert process.stdout is not None
+        url = process.stdout.readline().strip()
+        assert url.startswith("ws://127.0.0.1:"), process.communicate(timeout=SECONDS)
+        yield Server(process, url)
+    finally:
+        process.kill()
+        process.communicate(timeout=SECONDS)
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    """A gateway of the test's own."""
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def shared_server() -> Iterator[Server]:
+    """A gateway for tests that leave it as it was."""
+    with serving() as server:
+        yield server
