@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, cast
 
 from tests.conformance.predicates import is_refused_pattern
 
-__all__ = ["fails_refused_patterns", "refuses_the_last_ask"]
+__all__ = ["fails_refused_patterns", "refuses_lone_surrogates", "refuses_patterns", "refuses_the_last_ask"]
 
 _STRING_CONTROLS = ("text", "editor", "password", "date", "time", "datetime", "color", "select")
 _NO_RULE: dict[str, Any] = {}
+_HALF = re.compile("[\ud800-\udfff]")
 _BEFORE_PATTERN = ("required", "minimum", "maximum", "step")
 
 
@@ -42,3 +44,48 @@ def refuses_the_last_ask(given: Any, record: Any) -> dict[str, Any]:
     if given["steps"][-1]["do"] == "tool.ask":
         error = {"code": "TOOL", "context": {"schema": "$input"}}
     return {"steps": [*earlier, {"ask": last["ask"], "settled": [{"ask": last["ask"], "error": error}]}]}
+
+
+def refuses_patterns(given: Any, record: Any) -> dict[str, Any]:
+    """Each search and each replacement is refused, and the one workspace stays as it was given."""
+    files = {file["path"]: file for file in given["workspaces"][0]["files"]}
+
+    def told(step: Any) -> dict[str, Any]:
+        if step["operation"] == "read":
+            return {"value": files.get(step["path"], {}).get("text")}
+        return {"error": {"code": "PATTERN", "context": {"query": step["query"]}}}
+
+    untouched = {
+        path: {
+            **record["files"][path],
+            "text": file["text"],
+            "state": "created",
+            "size": len(file["text"].encode()),
+            "lines": file["text"].count("\n") + 1,
+        }
+        for path, file in files.items()
+    }
+    return {"steps": [told(step) for step in given["steps"]], "order": [*files], "files": untouched}
+
+
+def refuses_lone_surrogates(given: Any, record: Any) -> dict[str, Any]:
+    """The record, but for results that hold half of a character: each is an error that says where the first one is."""
+    steps = [_refused(step, recorded) for step, recorded in zip(given["steps"], record["steps"], strict=True)]
+    return {**record, "steps": steps}
+
+
+def _refused(step: Any, recorded: Any) -> Any:
+    value = recorded.get("value")
+    if isinstance(value, str) and (half := _HALF.search(value)):
+        before = value[: half.start()]
+        return _surrogate(str(step["path"]), before.count("\n") + 1, before.rpartition("\n")[2])
+    if step.get("operation") == "search" and isinstance(value, list):
+        for match in cast("list[Any]", value):
+            if half := _HALF.search(match["content"]):
+                return _surrogate(match["path"], match["line"], match["content"][: half.start()])
+    return recorded
+
+
+def _surrogate(path: str, line: int, before: str) -> dict[str, Any]:
+    column = len(before.encode("utf-16-le", "surrogatepass")) // 2 + 1
+    return {"error": {"code": "SURROGATE", "context": {"path": path, "line": line, "column": column}}}

@@ -12,6 +12,8 @@ from tests.conformance.values import is_list, is_object
 __all__ = [
     "asks_a_refused_pattern_last",
     "field_gets_lossy_digits",
+    "finds_only_by_refused_patterns",
+    "holds_a_wide_character",
     "record_gets_lossy_digits",
     "schema_holds_a_refused_pattern",
     "tool_raises_a_text",
@@ -60,6 +62,29 @@ def tool_returns_nothing(given: Any) -> bool:
 def tool_raises_a_text(given: Any) -> bool:
     """The wrapped tool's handler throws a string, which Python has no counterpart of."""
     return _kind(given) == "throwsText"
+
+
+def finds_only_by_refused_patterns(given: Any) -> bool:
+    """The script only reads, and searches and replaces by patterns with lookaround or a back-reference.
+
+    Only then the files stay as they were given, and what is read later is known.
+    """
+    steps: list[Any] = given["steps"]
+    found = [step for step in steps if step.get("operation") in ("search", "replace")]
+    return (
+        len(found) > 0
+        and all(step.get("regex") is True and is_refused_pattern(step.get("query")) for step in found)
+        and all(step in found or step.get("operation") == "read" for step in steps)
+    )
+
+
+def holds_a_wide_character(given: Any) -> bool:
+    """Some text holds a character of two UTF-16 units, or half of one, so that an edit may leave a half."""
+    if isinstance(given, str):
+        return any(char > "\uffff" or "\ud800" <= char <= "\udfff" for char in given)
+    if is_object(given):
+        return any(map(holds_a_wide_character, given.values()))
+    return is_list(given) and any(map(holds_a_wide_character, given))
 
 
 def is_refused_pattern(source: Any) -> bool:
