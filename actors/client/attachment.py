@@ -88,8 +88,8 @@ class AttachedTerminal:
                     {"terminal": self.name},
                 )
             )
-        except trio.BrokenResourceError:
-            pass  # it has ended
+        except trio.ClosedResourceError:
+            pass  # the iteration has ended, `pending` goes on
 
     def end(self, error: RpcError | None) -> None:
         """No more events: after those that wait the iteration ends, with that error if there is one."""
