@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, final
 
@@ -109,7 +109,7 @@ async def open_runtime(
     error: ErrorHandler | None = None,
     wall_clock: Callable[[], float] = time.time,
     tune_gc: bool = False,
-) -> AsyncIterator[Runtime]:
+) -> AsyncGenerator[Runtime]:
     """A runtime within a trio program. Leaving the block stops everything in it, children first.
 
     `timeout` is how many seconds a form may stay unanswered where its terminal or its ask says nothing else (None: for

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import msgspec
 import trio
@@ -74,14 +74,15 @@ def _fail(error: GreenroomError) -> None:
         screen.print(Text(f"  {plain(_sentence(problem))}"))
 
 
-def _sentence(problem: Any) -> str:
-    if isinstance(problem, dict):
-        return ": ".join(str(part) for part in (problem.get("field"), problem.get("detail")) if part)
+def _sentence(problem: object) -> str:
+    if isinstance(problem, Mapping):
+        told = cast("Mapping[str, object]", problem)
+        return ": ".join(str(part) for part in (told.get("field"), told.get("detail")) if part)
     return str(problem)
 
 
 @asynccontextmanager
-async def _gateway(url: str) -> AsyncIterator[Client]:
+async def _gateway(url: str) -> AsyncGenerator[Client]:
     try:
         async with connect(url) as client:
             yield client
@@ -168,8 +169,8 @@ async def ask(
     timeout
         Seconds to wait for the answer; without it the terminal's own limit holds, and 0 means no limit.
     """
-    schema = await _read_json(form)
-    if not isinstance(schema, dict):
+    schema = await _read_object(form)
+    if schema is None:
         raise ConfigError("FORM", f"{form} holds no form: a form is a JSON object with the member `fields`.")
     limit = msgspec.UNSET if timeout is None else timeout or None
     async with _gateway(url) as client:
@@ -223,8 +224,8 @@ async def answer(terminal: str, id: str, values: JsonFile, /, *, url: Url = DEFA
     values
         A file with the values as a JSON object, or - for standard input.
     """
-    given = await _read_json(values)
-    if not isinstance(given, dict):
+    given = await _read_object(values)
+    if given is None:
         raise ConfigError("VALUES", f"{values} holds no values: they are a JSON object, field names to answers.")
     async with _gateway(url) as client:
         result = await client.answer(terminal, await _whole_id(client, terminal, id), given)
@@ -286,18 +287,20 @@ async def demo(*, break_: Annotated[str | None, Parameter(name="--break")] = Non
 # -------------------------------------------------------------------- files
 
 
-async def _read_json(path: Path) -> Any:
+async def _read_object(path: Path) -> dict[str, Any] | None:
+    """The JSON object in the file; None if it holds some other JSON. Raises ConfigError FILE or JSON."""
     try:
         text = (
             await trio.to_thread.run_sync(sys.stdin.read)
             if str(path) == "-"
             else await trio.Path(path).read_text("utf-8")
         )
-        return json.loads(text)
+        value = json.loads(text)
     except OSError as error:
         raise ConfigError("FILE", f"{path} cannot be read: {error.strerror}.", {"file": str(path)}) from None
     except (ValueError, RecursionError) as error:
         raise ConfigError("JSON", f"{path} is no JSON: {error}.", {"file": str(path)}) from None
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
 
 
 def _print_json(value: object) -> None:

@@ -134,7 +134,8 @@ class Stage:
         async def run() -> None:
             with scope:
                 try:
-                    self._ended.send_nowait(await self.agent.ask(Release(form, timeout)))
+                    values = await self.agent.ask(Release(form, timeout))
+                    self._ended.send_nowait(values)
                 except GreenroomError as error:
                     self._ended.send_nowait(error)
 

@@ -44,7 +44,7 @@ class _Options(Protocol):
 class _Set(Protocol):
     def Add(self, pattern: str) -> int: ...  # noqa: N802 (RE2's own name, as the three below)
     def Compile(self) -> None: ...  # noqa: N802
-    def Match(self, text: str) -> list[int] | None: ...  # noqa: N802
+    def Match(self, text: str | bytes) -> list[int] | None: ...  # noqa: N802
 
 
 class _Sets(Protocol):
@@ -160,7 +160,7 @@ def _compile_engine(program: Fragment) -> _Engine:
         raise too_large("its program does not fit") from error
 
 
-def _compile_set(program: Fragment) -> Callable[[str], list[int] | None] | None:
+def _compile_set(program: Fragment) -> Callable[[bytes], list[int] | None] | None:
     """The quickest way to ask RE2 for a match, a set of one expression; `None` where it must not be used."""
     if program.size > _QUICK or r"\B" in program.source:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -53,7 +53,7 @@ class Server(NamedTuple):
 
 
 @contextmanager
-def serving() -> Iterator[Server]:
+def serving() -> Generator[Server]:
     """A gateway with the terminals `reviewer` and `ops`."""
     process = begin("serve", "--port", "0", "--terminal", "reviewer", "--terminal", "ops")
     try:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
+import pytest
 import trio
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -24,7 +25,11 @@ SUITE = 300
 
 NAMES = ["a", "b", "c", "d", "e"]
 SCHEMA = {"fields": [{"control": "text", "name": "x", "rule": {"required": True, "minimum": 2}}]}
-GOOD, SHORT, ABSENT, WRONG, FOREIGN = {"x": "good"}, {"x": "s"}, {}, {"x": 5}, {"zz": "good"}
+GOOD: dict[str, Any] = {"x": "good"}
+SHORT: dict[str, Any] = {"x": "s"}
+ABSENT: dict[str, Any] = {}
+WRONG: dict[str, Any] = {"x": 5}
+FOREIGN: dict[str, Any] = {"zz": "good"}
 CAP = 3
 
 
@@ -98,12 +103,9 @@ class Terminals(RuleBasedStateMachine):
         """The ticket has just ended without an answer."""
         self.tickets.remove(ticket)
         assert ticket.ask.done, "an asker was not woken"
-        try:
+        with pytest.raises(FormError) as ended:
             ticket.ask.result()
-        except FormError as error:
-            assert (error.code, error.context["reason"]) == ("ABANDONED", reason)
-        else:
-            raise AssertionError("an ask that nobody answered has returned")
+        assert (ended.value.code, ended.value.context["reason"]) == ("ABANDONED", reason)
         assert self.events.pop(0) == (event, ticket.id)
 
     # ---------------------------------------------------------------- rules

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -48,7 +48,7 @@ class Stage:
 
 
 @asynccontextmanager
-async def stage(*, answering: bool = False) -> AsyncIterator[Stage]:
+async def stage(*, answering: bool = False) -> AsyncGenerator[Stage]:
     """A runtime in which nothing may be left at the end."""
     async with open_runtime() as runtime:
         runtime.terminals.add("a")

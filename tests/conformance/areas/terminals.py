@@ -95,7 +95,8 @@ class _Play:
         return {"ask": number, **self._parked()}
 
     def _parked(self) -> Any:
-        return {"id": event[1] for event in self.events if event[0] == "pending"}
+        parked = [event[1] for event in self.events if event[0] == "pending"]
+        return {"id": parked[-1]} if parked else {}
 
     async def do_park(self, step: Any) -> Any:
         terminal = self.terminals.terminal(step["name"])
@@ -138,11 +139,16 @@ class _Play:
         terminal = self.terminals.terminal(step["name"])
         if terminal is None:
             return {"stopped": None}
-        return {"stopped": await terminal.stop(step["ids"]) if "ids" in step else await terminal.stop()}
+        if "ids" in step:
+            return {"stopped": await terminal.stop(step["ids"])}
+        await terminal.stop()
+        return {"stopped": None}
 
     async def do_remove(self, step: Any) -> Any:
-        removed = await self.terminals.remove(step["names"]) if "names" in step else await self.terminals.remove()
-        return {"removed": removed}
+        if "names" in step:
+            return {"removed": await self.terminals.remove(step["names"])}
+        await self.terminals.remove()
+        return {"removed": None}
 
     async def do_save(self, step: Any) -> Any:
         return {"saved": await self.terminals.save(step["name"])}
