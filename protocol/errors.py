@@ -17,6 +17,7 @@
     ├── ConversationError
     ├── ActorError               STOPPED MAILBOX_FULL UNKNOWN RESTARTS DEADLOCK
     │   └── ActorDeadlock        (also a Deadlock)
+    ├── BridgeError              CONNECT STATUS OVERFLOW SCHEMA ANSWER
     ├── RpcError                 what a peer answered, or what was wrong with its frame
     └── ConfigError
 
@@ -32,6 +33,7 @@ from typing import Any, cast
 __all__ = [
     "ActorDeadlock",
     "ActorError",
+    "BridgeError",
     "ConfigError",
     "ConversationError",
     "DatabaseError",
@@ -134,6 +136,14 @@ class ActorError(GreenroomError):
 
 class ActorDeadlock(Deadlock, ActorError):
     """A wait between actors refused because it would close a circle (code DEADLOCK)."""
+
+
+class BridgeError(GreenroomError):
+    """An exchange over a bridge that failed, an event stream one way and POST the other.
+
+    CONNECT (no connection, or one that broke), STATUS (what HTTP refused), OVERFLOW (an event too large to hold),
+    SCHEMA (a form that cannot be shown), ANSWER (a reply that cannot be used).
+    """
 
 
 class RpcError(GreenroomError):

@@ -33,6 +33,8 @@ class GatewayLimits(msgspec.Struct, frozen=True, kw_only=True):
     """The most bytes of the head of an HTTP request."""
     head_timeout: float = 10.0
     """How long a head may take, and how long a connection may stay open without one."""
+    body_timeout: float = 30.0
+    """How long the body of a request may take."""
     calls: int = 1024
     """How many calls one connection may have under way."""
     socket: SocketLimits = SocketLimits()
@@ -72,12 +74,19 @@ class Connection(Actor):
         if self._session is not None:
             self._session.shut_down()
         else:
+            self._stream.hurry(self._front.limits.socket.close_timeout)
             self.ref.stop_soon()
 
     async def _serve(self) -> None:
         limits = self._front.limits
         try:
-            http = HttpConnection(self._stream, head_limit=limits.head_size, head_timeout=limits.head_timeout)
+            http = HttpConnection(
+                self._stream,
+                head_limit=limits.head_size,
+                head_timeout=limits.head_timeout,
+                body_timeout=limits.body_timeout,
+                close_timeout=limits.socket.close_timeout,
+            )
             if await self._converse(http):
                 with trio.move_on_after(limits.socket.close_timeout):
                     await self._stream.linger()
@@ -118,6 +127,8 @@ class Connection(Actor):
     async def _respond(self, request: HttpRequest) -> HttpResponse:
         try:
             return await self._front.routes.respond(request)
+        except Refused:  # on reading the body
+            raise
         except Exception:
             correlation = secrets.token_hex(8)
             logger.exception("%s: %s failed; correlation %s", self.ref.path, request.path, correlation)

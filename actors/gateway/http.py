@@ -1,8 +1,9 @@
-"""HTTP/1.1 as far as a gateway speaks it: one head at a time under a limit and a deadline, and whole responses."""
+"""HTTP/1.1 as far as a gateway speaks it: one request at a time, under limits and deadlines, and its response."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterable, AsyncIterator
+from contextlib import suppress
 from email.utils import formatdate
 from http import HTTPStatus
 from typing import Final, final
@@ -12,6 +13,7 @@ import h11
 import msgspec
 import trio
 
+from greenroom.actors.bridge.route import NO_BODY, ByteStream
 from greenroom.actors.client.stream import GuardedStream
 
 __all__ = ["HttpConnection", "HttpRequest", "HttpResponse", "Refused", "text_response"]
@@ -20,17 +22,24 @@ _RECEIVE: Final = 16_384
 
 
 class HttpRequest(msgspec.Struct, frozen=True):
-    """The head of a request. Header names are in lower case."""
+    """A request. Header names are in lower case."""
 
     method: str
     target: str
     version: str
     headers: tuple[tuple[str, str], ...]
+    body: AsyncIterable[bytes] = NO_BODY
+    """Its pieces, as they arrive. Reading them raises Refused if they are malformed or too slow."""
 
     @property
     def path(self) -> str:
         """The target without its query, as it was sent (percent-encoded)."""
         return self.target.partition("?")[0]
+
+    @property
+    def query(self) -> str:
+        """What follows the path's `?`, as it was sent."""
+        return self.target.partition("?")[2]
 
     @property
     def segments(self) -> tuple[str, ...]:
@@ -47,10 +56,11 @@ class HttpRequest(msgspec.Struct, frozen=True):
 
 
 class HttpResponse(msgspec.Struct, frozen=True):
-    """A response that is known whole."""
+    """A response. One of its `headers` takes the place of what would be sent under that name otherwise."""
 
     status: int
-    body: bytes = b""
+    body: bytes | ByteStream = b""
+    """A stream ends with its reader, and its connection with it."""
     content_type: str = "text/plain; charset=utf-8"
     headers: tuple[tuple[str, str], ...] = ()
 
@@ -72,17 +82,28 @@ def text_response(status: int, text: str, *headers: tuple[str, str]) -> HttpResp
 class HttpConnection:
     """The server's side of one connection, on which requests follow each other.
 
-    A request is read, then answered, or taken over with `hand_over`. Nothing is read of a body; a request that has one
-    is the last of its connection.
+    A request is read, then answered, or taken over with `hand_over`. A request whose body was not read to its end is
+    the last of its connection. All times are in seconds: `head_timeout` and `body_timeout` are how long either may
+    take, `close_timeout` how long the end of a stream may.
     """
 
-    def __init__(self, stream: GuardedStream, *, head_limit: int, head_timeout: float) -> None:
+    def __init__(
+        self,
+        stream: GuardedStream,
+        *,
+        head_limit: int,
+        head_timeout: float,
+        body_timeout: float,
+        close_timeout: float,
+    ) -> None:
         self._stream = stream
         self._head_limit = head_limit
         self._head_timeout = head_timeout
+        self._body_timeout = body_timeout
+        self._close_timeout = close_timeout
         self._protocol = h11.Connection(h11.SERVER, max_incomplete_event_size=head_limit)
         self._raw = b""
-        """What was received since the last request ended."""
+        """What was received of the head of the request that is read or answered now."""
         self._method = ""
 
     async def read(self) -> HttpRequest | None:
@@ -120,13 +141,36 @@ class HttpConnection:
             target=event.target.decode("ascii"),
             version=event.http_version.decode("ascii"),
             headers=tuple((name.decode("ascii"), value.decode("latin-1")) for name, value in event.headers),
+            body=_Body(self, trio.current_time() + self._body_timeout),
         )
 
+    async def read_body(self, deadline: float) -> bytes:
+        """The next piece of the request's body; nothing (no bytes) at its end.
+
+        Raises Refused for a body that is malformed, or breaks off (400), and if it is not there by the deadline (408).
+        """
+        with trio.move_on_at(deadline):
+            try:
+                if self._protocol.they_are_waiting_for_100_continue:
+                    await self._send_events(h11.InformationalResponse(status_code=100, headers=[]))
+                while (event := self._protocol.next_event()) is h11.NEED_DATA:
+                    self._protocol.receive_data(await self._stream.receive_some(_RECEIVE))
+            except h11.RemoteProtocolError:
+                raise Refused(text_response(400, "The body of this request is malformed.")) from None
+            return bytes(event.data) if isinstance(event, h11.Data) else b""
+        raise Refused(text_response(408, f"The body of a request has to come within {self._body_timeout:g} s."))
+
     async def answer(self, response: HttpResponse) -> bool:
-        """Send a response. Whether another request may follow; the connection is in a state to read it then."""
+        """Send a response. Whether another request may follow; the connection is in a state to read it then.
+
+        A stream is sent until it ends. It is closed on every way out.
+        """
+        if not isinstance(response.body, bytes):
+            await self._send_stream(response, response.body)
+            return False
         self._drop_body()
         last = self._protocol.their_state is not h11.DONE
-        await self._send(response, last=last)
+        await self._send(response, response.body, last=last)
         if self._protocol.our_state is not h11.DONE or self._protocol.their_state is not h11.DONE:
             return False
         self._raw = self._protocol.trailing_data[0]
@@ -135,8 +179,8 @@ class HttpConnection:
 
     async def refuse(self, response: HttpResponse) -> None:
         """Send a last response, whatever the peer has sent, and let it arrive."""
-        if self._protocol.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            await self._send(response, last=True)
+        if self._protocol.our_state in (h11.IDLE, h11.SEND_RESPONSE) and isinstance(response.body, bytes):
+            await self._send(response, response.body, last=True)
 
     def hand_over(self) -> None:
         """Put the whole request back into the stream, for another protocol to read."""
@@ -150,21 +194,67 @@ class HttpConnection:
         except h11.RemoteProtocolError:
             pass  # the response is the last one then
 
-    async def _send(self, response: HttpResponse, *, last: bool) -> None:
-        headers: list[tuple[str, str]] = [
-            ("Date", formatdate(usegmt=True)),
-            ("Content-Type", response.content_type),
-            ("Content-Length", str(len(response.body))),
-            ("X-Content-Type-Options", "nosniff"),
-            ("Cache-Control", "no-store"),
-            *response.headers,
-        ]
-        if last:
-            headers.append(("Connection", "close"))
-        reason = HTTPStatus(response.status).phrase.encode()
-        events: Sequence[h11.Event] = [
-            h11.Response(status_code=response.status, headers=headers, reason=reason),
-            *([h11.Data(data=response.body)] if response.body and self._method != "HEAD" else []),
-            h11.EndOfMessage(),
-        ]
+    async def _send(self, response: HttpResponse, body: bytes, *, last: bool) -> None:
+        length = [] if response.status == HTTPStatus.NO_CONTENT else [("Content-Length", str(len(body)))]
+        close = [("Connection", "close")] if last else []
+        data = [h11.Data(data=body)] if body and self._method != "HEAD" else []
+        await self._send_events(_head(response, *length, *close), *data, h11.EndOfMessage())
+
+    async def _send_stream(self, response: HttpResponse, body: ByteStream) -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._wait_for_end, body)
+            try:
+                with suppress(trio.BrokenResourceError, trio.ClosedResourceError):  # its reader has gone
+                    await self._send_events(_head(response))
+                    async for piece in body:
+                        await self._send_events(h11.Data(data=piece))
+            finally:
+                body.close()
+                if self._protocol.our_state is h11.SEND_BODY:
+                    with trio.move_on_after(self._close_timeout, shield=True):
+                        with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+                            await self._send_events(h11.EndOfMessage())
+            nursery.cancel_scope.cancel()
+
+    async def _wait_for_end(self, body: ByteStream) -> None:
+        """End a stream with its reader. What that sends meanwhile is not looked at."""
+        try:
+            with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+                while await self._stream.receive_some(_RECEIVE):
+                    pass
+        finally:
+            self._stream.hurry(self._close_timeout)  # a send that is under way cannot be cancelled
+        body.close()
+
+    async def _send_events(self, *events: h11.Event) -> None:
         await self._stream.send_all(b"".join(self._protocol.send(event) or b"" for event in events))
+
+
+@final
+class _Body:
+    """The body of a request, to be iterated once."""
+
+    def __init__(self, connection: HttpConnection, deadline: float) -> None:
+        self._connection = connection
+        self._deadline = deadline
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if piece := await self._connection.read_body(self._deadline):
+            return piece
+        raise StopAsyncIteration
+
+
+def _head(response: HttpResponse, *framing: tuple[str, str]) -> h11.Response:
+    usual = [
+        ("Date", formatdate(usegmt=True)),
+        ("Content-Type", response.content_type),
+        ("X-Content-Type-Options", "nosniff"),
+        ("Cache-Control", "no-store"),
+    ]
+    named = {name for name, _ in response.headers}
+    headers = [(name, value) for name, value in usual if name not in named and value]
+    reason = HTTPStatus(response.status).phrase.encode()
+    return h11.Response(status_code=response.status, headers=[*headers, *response.headers, *framing], reason=reason)

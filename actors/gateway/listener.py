@@ -9,6 +9,7 @@ from typing import Final, final
 
 import trio
 
+from greenroom.actors.gateway.bridge import add_bridge
 from greenroom.actors.gateway.connection import RPC_PATH, Connection, Front, GatewayLimits
 from greenroom.actors.gateway.fence import Fence, is_loopback
 from greenroom.actors.gateway.methods import Services
@@ -128,6 +129,7 @@ async def open_gateway(
     """
     routes = Routes()
     add_page(routes)
+    add_bridge(routes, services.terminals)
     front = Front(services, Fence(trusted_hosts, trusted_origins), routes, limits or GatewayLimits())
     if not is_loopback(host):
         raise _not_bound(host)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias, final
 
+from greenroom.actors.bridge.route import match_path
 from greenroom.actors.gateway.http import HttpRequest, HttpResponse, text_response
 
 __all__ = ["Handler", "Routes"]
@@ -38,7 +39,7 @@ class Routes:
         except UnicodeDecodeError:
             return text_response(400, "The path is not UTF-8.")
         for pattern, methods in self._table.items():
-            names = _match(pattern, segments)
+            names = match_path(pattern, segments)
             if names is None:
                 continue
             handler = methods.get(request.method)
@@ -46,15 +47,3 @@ class Routes:
                 return text_response(405, "This path has no such method.", ("Allow", ", ".join(sorted(methods))))
             return await handler(request, names)
         return text_response(404, "There is nothing at this path.")
-
-
-def _match(pattern: tuple[str, ...], segments: tuple[str, ...]) -> dict[str, str] | None:
-    if len(pattern) != len(segments):
-        return None
-    names: dict[str, str] = {}
-    for expected, segment in zip(pattern, segments, strict=True):
-        if expected.startswith(":"):
-            names[expected[1:]] = segment
-        elif expected != segment:
-            return None
-    return names

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterator
@@ -14,6 +15,9 @@ __all__ = [
     "field_gets_lossy_digits",
     "finds_only_by_refused_patterns",
     "holds_a_wide_character",
+    "posted_status",
+    "posts_half_a_surrogate_pair",
+    "posts_json_that_is_no_utf8",
     "record_gets_lossy_digits",
     "schema_holds_a_refused_pattern",
     "tool_raises_a_text",
@@ -62,6 +66,31 @@ def tool_returns_nothing(given: Any) -> bool:
 def tool_raises_a_text(given: Any) -> bool:
     """The wrapped tool's handler throws a string, which Python has no counterpart of."""
     return _kind(given) == "throwsText"
+
+
+def posts_json_that_is_no_utf8(given: Any) -> bool:
+    """A body that is posted is JSON once what is no UTF-8 in it is replaced."""
+    return any(posted_status(step) == 400 for step in given["steps"])
+
+
+def posts_half_a_surrogate_pair(given: Any) -> bool:
+    """An answer that is posted has half of a surrogate pair, spelled as an escape, in its id or its values."""
+    return any(posted_status(step) == 422 for step in given["steps"])
+
+
+def posted_status(step: Any) -> int | None:
+    """The status of a step that posts an answer in which something has no UTF-8; None for any other step."""
+    if step["do"] != "post":
+        return None
+    body = bytes.fromhex(step["hex"]) if "hex" in step else step.get("body", "").encode(errors="replace")
+    try:
+        posted = step["json"] if "json" in step else json.loads(body.decode(errors="replace"))
+    except ValueError:
+        return None
+    if not _is_utf8(body):
+        return 400
+    answer = [posted.get("id"), posted.get("values")] if is_object(posted) else []
+    return None if _is_utf8(answer) else 422
 
 
 def finds_only_by_refused_patterns(given: Any) -> bool:
@@ -114,6 +143,18 @@ def _is_lossy(field: Any, value: Any) -> bool:
         return False
     held = float(digits)
     return math.isfinite(held) and int(held) != int(digits)
+
+
+def _is_utf8(value: Any) -> bool:
+    """Whether bytes are UTF-8, or all text of a JSON value has a UTF-8 form."""
+    try:
+        if isinstance(value, bytes):
+            value.decode()
+        else:
+            json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeError:
+        return False
+    return True
 
 
 def _kind(given: Any) -> str | None:
