@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any, Final, TypeAlias
-from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect, sync_playwright
@@ -26,7 +25,7 @@ _MISSING: Final = "There is no chromium here, so NOTHING OF THE BROWSER PAGE IS 
 _AWAY: Final = re.compile(r"(WebSocket connection to|Failed to load resource:).*/rpc")
 """What Chromium itself logs when a server is away."""
 
-_USUAL: Final[dict[str, Any]] = {"viewport": {"width": 1280, "height": 900}, "locale": "en-GB"}
+_USUAL: Final[dict[str, Any]] = {"viewport": {"width": 1280, "height": 900}, "locale": "en-US"}
 
 
 @pytest.fixture(scope="module")
@@ -36,16 +35,24 @@ def browser() -> Iterator[Browser]:
             pytest.fail(_MISSING)
         pytest.skip(_MISSING)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu", "--lang=en-US"]
+        )
         yield browser
         browser.close()
 
 
-@pytest.fixture
-def stage() -> Iterator[Stage]:
+@pytest.fixture(scope="module")
+def shared_stage() -> Iterator[Stage]:
     with staged() as stage:
-        stage.add("ops")
         yield stage
+
+
+@pytest.fixture
+def stage(shared_stage: Stage) -> Stage:
+    """Where the test's own terminal is `stage.home`. The runtime is shared with other tests."""
+    shared_stage.begin()
+    return shared_stage
 
 
 class Watch:
@@ -86,34 +93,36 @@ def nothing_wrong_is_heard(watch: Watch) -> Iterator[None]:
 
 @pytest.fixture
 def open_page(browser: Browser, stage: Stage, watch: Watch) -> Iterator[Open]:
-    """Opens the page in a browser of its own (`options` are Playwright's), at the terminal of that name or at none."""
+    """Opens the page in a browser of its own (`options` are Playwright's): at the test's terminal, or at that URL."""
     with ExitStack() as contexts:
 
-        def open_page(terminal: str | None = "ops", **options: Any) -> Page:
+        def open_page(url: str | None = None, **options: Any) -> Page:
             context = contexts.enter_context(browser.new_context(**{**_USUAL, **options}))
             watch.over(context)
             page = context.new_page()
-            show(page, stage, terminal)
+            page.goto(stage.url_of(stage.home) if url is None else url)
+            expect(page.locator("#connection")).to_have_text("Connected")
             return page
 
         yield open_page
 
 
 @pytest.fixture(scope="module")
-def tab(browser: Browser, watch: Watch) -> Iterator[Page]:
+def tab(browser: Browser, shared_stage: Stage, watch: Watch) -> Iterator[Page]:
     with browser.new_context(**_USUAL) as context:
         watch.over(context)
-        yield context.new_page()
+        page = context.new_page()
+        page.goto(shared_stage.url)
+        yield page
 
 
 @pytest.fixture
-def page(tab: Page, stage: Stage) -> Iterator[Page]:
-    """The page at the terminal `ops`. The browser is shared with other tests, the server is not."""
-    show(tab, stage, "ops")
-    yield tab
-    tab.goto("about:blank")
-
-
-def show(page: Page, stage: Stage, terminal: str | None) -> None:
-    page.goto(stage.url if terminal is None else f"{stage.url}?{urlencode({'terminal': terminal})}")
-    expect(page.locator("#connection")).to_have_text("Connected")
+def page(tab: Page, stage: Stage) -> Page:
+    """The page at the test's terminal. It has been open for other tests, and was not loaded anew."""
+    expect(tab.locator("#connection")).to_have_text("Connected", timeout=20_000)
+    tab.evaluate(
+        "(url) => { history.pushState(null, '', url); dispatchEvent(new PopStateEvent('popstate')); }",
+        stage.url_of(stage.home),
+    )
+    expect(tab.locator("#subtitle")).to_contain_text("Nothing is waiting")
+    return tab

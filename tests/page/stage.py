@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Generator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any, TypeVar
+from urllib.parse import urlencode
 
 import trio
 
@@ -14,6 +15,7 @@ from greenroom.actors.gateway import Gateway
 from greenroom.actors.system import Runtime, open_runtime
 from greenroom.actors.terminal import Terminal
 from greenroom.protocol.forms import Form
+from greenroom.protocol.terminals import AnswerResult
 
 __all__ = ["Asked", "Stage", "staged"]
 
@@ -55,7 +57,12 @@ class Asked:
 class Stage:
     """What a test has hold of: the runtime, and the gateway, which can go away and come back on the same port."""
 
+    home: str
+    """The terminal that belongs to the test."""
+
     def __init__(self) -> None:
+        self._tests = 0
+        self._listening = True
         self._up = threading.Event()
         self._token: trio.lowlevel.TrioToken
         self._nursery: trio.Nursery
@@ -72,6 +79,7 @@ class Stage:
         async with open_runtime(timeout=None) as self.runtime, trio.open_nursery() as self._nursery:
             self.gateway = await self.runtime.serve(port=self.port)
             self.port = self.gateway.port
+            self._listening = True
             self._up.set()
             await self._down.wait()
             self._nursery.cancel_scope.cancel()
@@ -97,12 +105,25 @@ class Stage:
         """Call an async function within the runtime, and wait."""
         return trio.from_thread.run(function, *arguments, trio_token=self._token)
 
+    def begin(self) -> None:
+        """Be new to a test: a terminal that nothing has happened at, and nobody else."""
+        if not self._listening:
+            self.listen_again()
+        self.wait_for(self.runtime.terminals.remove)
+        self._tests += 1
+        self.home = f"ops {self._tests}"
+        self.add(self.home)
+
     # ---------------------------------------------------------------- what happens there
 
     @property
     def url(self) -> str:
-        """Where the page is."""
+        """Where the page is, with no terminal chosen."""
         return f"http://127.0.0.1:{self.port}/"
+
+    def url_of(self, terminal: str) -> str:
+        """Where the page shows that terminal."""
+        return f"{self.url}?{urlencode({'terminal': terminal})}"
 
     def add(self, *names: str) -> Terminal:
         """Add terminals; the last one."""
@@ -112,13 +133,14 @@ class Stage:
         self,
         schema: Mapping[str, Any],
         *,
-        to: str = "ops",
+        to: str | None = None,
         from_: str | None = None,
         timeout: float | None = None,
         **options: Any,
     ) -> Asked:
         """Ask a terminal (added if it is not there); the form is parked when this returns. `options` are the form's."""
-        terminal = self.add(to)
+        name = self.home if to is None else to
+        terminal = self.add(name)
         asked = Asked(self)
 
         async def park() -> None:
@@ -130,7 +152,7 @@ class Stage:
 
             stop_listening = terminal.emitter.on("pending", hear)
             self._nursery.start_soon(
-                asked.run, lambda: self.runtime.terminals.ask(from_, to, form, timeout=timeout), name="asker"
+                asked.run, lambda: self.runtime.terminals.ask(from_, name, form, timeout=timeout), name="asker"
             )
             with trio.fail_after(PATIENCE):
                 await parked.wait()
@@ -139,14 +161,15 @@ class Stage:
         self.wait_for(park)
         return asked
 
-    def answer(self, values: Mapping[str, Any], *, to: str = "ops") -> None:
+    def answer(self, values: Mapping[str, Any], *, to: str | None = None) -> AnswerResult:
         """Answer the oldest form of a terminal, as somebody who uses no page."""
-        oldest = self.do(self.runtime.terminals.pending, to)[0]
-        result = self.wait_for(self.runtime.terminals.answer, to, oldest.id, values)
-        assert result.success
+        name = self.home if to is None else to
+        oldest = self.do(self.runtime.terminals.pending, name)[0]
+        return self.wait_for(self.runtime.terminals.answer, name, oldest.id, values)
 
     def break_connections(self) -> None:
         """Stop the gateway, and with it every connection; the runtime and its forms go on."""
+        self._listening = False
         self.wait_for(self.gateway.stop)
 
     def listen_again(self) -> None:
@@ -156,6 +179,7 @@ class Stage:
             self.gateway = await self.runtime.serve(port=self.port)
 
         self.wait_for(listen)
+        self._listening = True
 
 
 @contextmanager

@@ -17,15 +17,22 @@ export function buildControl(field, id, described) {
   return BUILDERS[field.control](field, { id, "aria-describedby": described });
 }
 
+// With a last day that has four digits for the year, nobody can type in six.
+const TEMPORAL = {
+  date: { type: "date", max: "9999-12-31" },
+  time: { type: "time" },
+  datetime: { type: "datetime-local", max: "9999-12-31T23:59:59" },
+};
+
 const BUILDERS = {
   text: (field, attributes) => typed(field, "input", { ...attributes, type: "text" }),
   editor: (field, attributes) => typed(field, "textarea", { ...attributes, rows: 4 }),
   // A password's `mask` is for drivers that draw the input themselves; a browser hides it in its own way.
   password: (field, attributes) => typed(field, "input", { ...attributes, type: "password", autocomplete: "new-password" }),
   number: buildNumber,
-  date: (field, attributes) => buildTemporal(field, { ...attributes, type: "date" }, "YYYY-MM-DD"),
-  time: (field, attributes) => buildTemporal(field, { ...attributes, type: "time" }, "HH:MM"),
-  datetime: (field, attributes) => buildTemporal(field, { ...attributes, type: "datetime-local" }, "YYYY-MM-DDTHH:MM"),
+  date: (field, attributes) => buildTemporal(field, { ...attributes, ...TEMPORAL.date }, "YYYY-MM-DD"),
+  time: (field, attributes) => buildTemporal(field, { ...attributes, ...TEMPORAL.time }, "HH:MM"),
+  datetime: (field, attributes) => buildTemporal(field, { ...attributes, ...TEMPORAL.datetime }, "YYYY-MM-DDTHH:MM"),
   color: buildColor,
   confirm: buildConfirm,
   select: (field, attributes) => (field.open ? buildOpenSelect : buildSelect)(field, attributes),

@@ -69,9 +69,7 @@ def add_page(routes: Routes) -> None:
 def _load() -> dict[str, HttpResponse]:
     """By file name; read once, at the start, since each is small."""
     bodies = {
-        file.name: file.read_bytes()
-        for file in Path(__file__).parent.iterdir()
-        if _extension(file.name) in _TYPES
+        file.name: file.read_bytes() for file in Path(__file__).parent.iterdir() if _extension(file.name) in _TYPES
     }
     bodies[_WORDING] = _wording()
     return {

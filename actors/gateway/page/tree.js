@@ -122,11 +122,12 @@ class Row {
       restarts > 0 && (restarts === 1 ? "began anew once" : `began anew ${restarts} times`),
       operates != null && `answers for ${operates}`,
     ];
+    const name = state === "named" ? path : nameOf(path);
     this.line.dataset.state = state;
-    say(this.#name, state === "named" ? path : nameOf(path));
-    say(this.#kind, path === ROOT ? "" : kind.replace(/actor$/, "") || kind);
+    say(this.#name, name);
+    say(this.#kind, path === ROOT || kind === name ? "" : kind.replace(/actor$/, "") || kind);
     say(this.#facts, facts.filter(Boolean).join(", "));
-    this.#twist.setAttribute("aria-label", `Beneath ${nameOf(path)}`);
+    this.#twist.setAttribute("aria-label", `Beneath ${name}`);
   }
 
   beneath(items, left) {
