@@ -72,7 +72,8 @@ class Listener(Actor):
             self._accepted += 1
             try:
                 self.tree.spawn(Connection(stream, self._front), str(self._accepted), parent=self._connections)
-            except ActorError:  # the gateway has begun to stop
+            except (ActorError, RuntimeError):
+                # The gateway has begun to stop; or it is cancelled, and its nursery is closed.
                 stream.socket.close()
 
 

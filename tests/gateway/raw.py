@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import h11
 import trio
 
-__all__ = ["UPGRADE", "Raw", "head", "raw"]
+__all__ = ["UPGRADE", "Raw", "frame", "head", "raw"]
 
 UPGRADE = {
     "Connection": "Upgrade",
@@ -23,6 +23,17 @@ def head(method: str, target: str, headers: dict[str, str] | list[tuple[str, str
     lines = [f"{method} {target} HTTP/{version}"]
     lines += [f"{name}: {value}" for name, value in (headers.items() if isinstance(headers, dict) else headers)]
     return "\r\n".join([*lines, "", ""]).encode("latin-1")
+
+
+def frame(first: int, payload: bytes, *, mask: bytes | None = b"\x01\x02\x03\x04", size: bytes | None = None) -> bytes:
+    """A WebSocket frame (RFC 6455, section 5.2) from its first byte and its payload."""
+    bit = 0x80 if mask is not None else 0
+    if size is None:
+        short = len(payload) < 126
+        size = bytes([bit | len(payload)]) if short else bytes([bit | 126]) + len(payload).to_bytes(2, "big")
+    if mask is not None:
+        payload = mask + bytes(byte ^ mask[n % 4] for n, byte in enumerate(payload))
+    return bytes([first]) + size + payload
 
 
 class Response:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from greenroom.protocol.rpc import METHODS
 from tests.gateway.conftest import ONE_FIELD, Peer, Site, peer, site_with
-from tests.gateway.raw import UPGRADE, Raw, raw
+from tests.gateway.raw import UPGRADE, Raw, frame, raw
 
 
 async def still_serves(site: Site, other: Peer) -> None:
@@ -138,17 +138,6 @@ async def test_a_message_at_the_cap_is_read(caller: Peer) -> None:
 
 
 # -------------------------------------------------------------------- frames
-
-
-def frame(first: int, payload: bytes, *, mask: bytes | None = b"\x01\x02\x03\x04", size: bytes | None = None) -> bytes:
-    """A WebSocket frame (RFC 6455, section 5.2) from its first byte and its payload."""
-    bit = 0x80 if mask is not None else 0
-    if size is None:
-        short = len(payload) < 126
-        size = bytes([bit | len(payload)]) if short else bytes([bit | 126]) + len(payload).to_bytes(2, "big")
-    if mask is not None:
-        payload = mask + bytes(byte ^ mask[n % 4] for n, byte in enumerate(payload))
-    return bytes([first]) + size + payload
 
 
 async def opened(connection: Raw) -> None:

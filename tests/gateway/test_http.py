@@ -181,7 +181,7 @@ async def test_a_route_is_given_the_segment_as_it_was_meant(name: str) -> None:
     routes = Routes()
     routes.add("GET", "/terminals/:name", show)
     response = await routes.respond(request("GET", f"/terminals/{quote(name, safe='')}?query"))
-    assert response.body.decode() == f"GET {{'name': {name!r}}}\n"
+    assert response.body == f"GET {{'name': {name!r}}}\n".encode()
 
 
 async def test_a_route_is_taken_by_path_and_method() -> None:
