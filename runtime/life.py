@@ -11,7 +11,7 @@ import trio
 
 from greenroom.runtime.actor import Actor, Leaf
 from greenroom.runtime.context import CURRENT
-from greenroom.runtime.messages import Message
+from greenroom.runtime.messages import Message, Withdrawn
 from greenroom.runtime.ref import Ending, Ref
 from greenroom.runtime.reply import IN_HAND, KEPT, Reply
 from greenroom.runtime.restart import unused
@@ -102,6 +102,7 @@ class Life:
         for wait in list(ref.asked or ()):
             if type(wait) is Reply and wait.to is ref and IN_HAND <= wait.state <= KEPT:
                 wait.fail(ref.stopped())
+        ref.mailbox.drop(Withdrawn)  # a successor has kept none of them
 
     def serve(self, reply: Reply[Any]) -> None:
         """Handle a request by a plain handler: for an idle leaf, in the step of whoever asks."""
@@ -229,7 +230,6 @@ async def end_all(ref: Ref) -> None:
 
 async def carry_out(ref: Ref) -> None:
     """In the parent's nursery: the stop of an actor that is busy and so cannot see to its children itself."""
-    CURRENT.set(None)
     await end_all(ref)
     life = ref.life
     if life.grace is not None:

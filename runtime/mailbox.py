@@ -17,6 +17,7 @@ from trio.lowlevel import (
     wait_task_rescheduled,
 )
 
+from greenroom.runtime.messages import Message
 from greenroom.runtime.reply import Reply
 from greenroom.runtime.waits import Wait
 
@@ -230,6 +231,11 @@ class Mailbox:
     def _abort(self, _raise_cancel: Any) -> Abort:
         self.receiver = None
         return Abort.SUCCEEDED
+
+    def drop(self, kind: type[Message]) -> None:
+        """Take all control messages of this type out: what they were to tell has no meaning any more."""
+        if self._control is not None:
+            self._control = deque(item for item in self._control if type(item) is not kind) or None
 
     def wake(self) -> None:
         """Let `more` return, if the receiver waits there."""

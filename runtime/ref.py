@@ -189,11 +189,9 @@ class Ref(Node):
                 await cancel_shielded_checkpoint()
                 return
             waiter = CURRENT.get()
-            if waiter is None:
-                await mailbox.stand_in_line(message)
-            else:
+            if waiter is not None:
                 self._refuse_circle(waiter)  # no checkpoint from here to the wait
-                await mailbox.stand_in_line(message, Wait(waiter, self))
+            await mailbox.stand_in_line(message, Wait(waiter, self))
         except Closed:
             raise self.stopped() from None
 

@@ -207,100 +207,104 @@ def find_circle(
 ) -> list[str] | None:
     """The path `[start, goal, ..., start]` that a wait of `starts` for `goals` would close, or None.
 
-    Whether there is one is found by two searches that take turns: what the goals wait for, and who waits for the
-    starts. Whichever ends first decides, so the cost is about twice the cheaper end's waits. Only a refusal walks once
-    more, breadth first from the goals in the order of their waits, so that its path is always the same shortest one.
+    It is the shortest one, and of those the first that a breadth-first search from the goals meets in the order of the
+    waits. A party that shows twice in a row (its mailbox, then its work) is one entry.
 
     `names` are the words by which the path calls the starts (default: their labels), `label` the word for the goals.
+
+    Two searches take turns: what the goals wait for, and who waits for the starts. Whichever ends first decides, so the
+    cost is about twice the cheaper end's waits.
     """
-    for start in starts:
-        if start in goals:
-            break
-    else:
+    came: dict[Node, Node | None] = dict.fromkeys(goals)
+    found = next((goal for goal in goals if goal in starts), None)
+    if found is None:
         if not any(start.asked for start in starts) or not any(goal.waiting for goal in goals):
             return None
-        if not _reachable(starts, goals):
+        found = _search(starts, goals, came)
+        if found is None:
             return None
-    return _shortest(starts, goals, names or tuple(start.label for start in starts), label)
+    start = (names or tuple(node.label for node in starts))[starts.index(found)]
+    return _path(start, found, came, label)
 
 
-def _reachable(starts: tuple[Node, ...], goals: tuple[Node, ...]) -> bool:
-    searches = _search_ahead(goals, starts), _search_back(starts, goals)
-    while True:
-        for search in searches:
-            try:
-                next(search)
-            except StopIteration as end:
-                return bool(end.value)
+def _search(starts: tuple[Node, ...], goals: tuple[Node, ...], came: dict[Node, Node | None]) -> Node | None:
+    """The start that is met first, with `came` leading back from it; None if there is none to be met."""
+    ahead, back = _ahead(starts, came), _back(starts, goals)
+    for _ in ahead:
+        for reachable in back:
+            if reachable is False:
+                return None
+            break  # it is the other's turn, or it is known by now that there is a circle
+    return next((start for start in starts if start in came), None)
 
 
-def _search_ahead(origins: tuple[Node, ...], wanted: tuple[Node, ...]) -> Generator[None, None, bool]:
-    """Is one of `wanted` among what the origins wait for? Steps aside every TURN waits."""
-    seen: set[Node] = set(origins)
-    line, turn = deque(origins), TURN
+def _ahead(starts: tuple[Node, ...], came: dict[Node, Node | None]) -> Generator[None]:
+    """Walk along the waits, from the nodes in `came`, until a start is met; notes there where each node was met from.
+
+    Steps aside every TURN waits.
+    """
+    line, turn = deque(came), TURN
     while line:
-        for wait in line.popleft().waiting or ():
+        node = line.popleft()
+        for wait in node.waiting or ():
             turn -= 1
             if not turn:
                 turn = TURN
                 yield
-            for node in (wait.target, wait.other):
-                if node is not None and node not in seen:
-                    if node in wanted:
-                        return True
-                    seen.add(node)
-                    if node.waiting:
-                        line.append(node)
-    return False
+            met: Node | None = wait.target
+            while met is not None:
+                if met not in came:
+                    came[met] = node
+                    if met in starts:
+                        return
+                    if met.waiting:
+                        line.append(met)
+                met = wait.other if met is wait.target else None
 
 
-def _search_back(origins: tuple[Node, ...], wanted: tuple[Node, ...]) -> Generator[None, None, bool]:
-    """Is one of `wanted` among those who wait for the origins? Steps aside every TURN waits."""
-    seen: set[Node] = set(origins)
-    line, turn = deque(origins), TURN
+def _back(starts: tuple[Node, ...], goals: tuple[Node, ...]) -> Generator[bool | None]:
+    """Walk against the waits, from the starts, until a goal is met. Gives None every TURN waits, at last the result."""
+    seen = set(starts)
+    line, turn = deque(starts), TURN
     while line:
         for wait in line.popleft().asked or ():
             turn -= 1
             if not turn:
                 turn = TURN
-                yield
-            for node in (wait.waiter, wait.second):
-                if node is not None and node not in seen:
-                    if node in wanted:
-                        return True
-                    seen.add(node)
-                    if node.asked:
-                        line.append(node)
-    return False
+                yield None
+            met = wait.waiter
+            while met is not None:
+                if met not in seen:
+                    if met in goals:
+                        yield True
+                        return
+                    seen.add(met)
+                    if met.asked:
+                        line.append(met)
+                met = wait.second if met is wait.waiter else None
+    yield False
 
 
-def _shortest(
-    starts: tuple[Node, ...], goals: tuple[Node, ...], names: tuple[str, ...], label: str | None
-) -> list[str] | None:
-    """The circle's path. A party that shows twice in a row (its mailbox, then its work) is one entry."""
-    came: dict[Node, tuple[Node | None, str]] = {goal: (None, label or goal.label) for goal in goals}
-    line = deque(goals)
-    while line:
-        node = line.popleft()
-        if node in starts:
-            return _path(names[starts.index(node)], came, node)
-        for wait in node.waiting or ():
-            for reached in wait.goals():
-                if reached not in came:
-                    came[reached] = node, wait.label or reached.label
-                    line.append(reached)
-    return None
-
-
-def _path(start: str, came: dict[Node, tuple[Node | None, str]], end: Node) -> list[str]:
-    node, name = came[end]
-    if node is None:  # the start is itself a goal
-        return [start, name]
+def _path(start: str, found: Node, came: dict[Node, Node | None], label: str | None) -> list[str]:
+    """Backwards from the start that was met to the goal that it was met from, and then turned."""
     path = [start]
+    node = came[found]
+    if node is None:  # the start is itself a goal
+        return [start, label or found.label]
     while node is not None:
-        node, name = came[node]
+        before = came[node]
+        name = (label or node.label) if before is None else _called(before, node)
         if name != path[-1]:
             path.append(name)
+        node = before
     if path[-1] != start or len(path) == 1:
         path.append(start)
     return path[::-1]
+
+
+def _called(waiter: Node, target: Node) -> str:
+    """What the first wait between them calls the target."""
+    for wait in waiter.waiting or ():
+        if wait.target is target or wait.other is target:
+            return wait.label or target.label
+    raise LookupError(f"{waiter} does not wait for {target}")

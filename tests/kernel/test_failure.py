@@ -209,6 +209,32 @@ async def test_a_failure_while_everything_is_cancelled_is_announced_and_swallows
     assert failures == [("/a", Broken, False)]
 
 
+async def test_a_handler_that_raises_both_while_everything_is_cancelled_is_cancelled() -> None:
+    async def fails_when_cancelled() -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            broken()
+
+    async def both(_: Any) -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(fails_when_cancelled)
+            nursery.start_soon(trio.sleep_forever)
+
+    failures: list[Any] = []
+    actor = Player()
+    with trio.CancelScope() as scope:
+        async with run_tree() as tree:
+            failures = failures_of(tree)
+            tree.spawn(actor, "a").tell(Run(both))
+            await quiet()
+            scope.cancel()
+            await trio.sleep_forever()
+    assert scope.cancelled_caught
+    assert failures == [("/a", ExceptionGroup, False)]
+    assert actor.ends == ["cancelled"]
+
+
 async def test_a_second_failure_is_logged_and_the_first_one_counts(caplog: pytest.LogCaptureFixture) -> None:
     async def fails_too() -> None:
         try:

@@ -213,6 +213,28 @@ async def test_the_request_in_hand_and_the_kept_replies_fail_at_once(autojump_cl
         assert nothing_is_left(ref)
 
 
+async def test_a_new_one_is_not_told_of_replies_that_it_never_kept(autojump_clock: trio.testing.MockClock) -> None:
+    """The actor's own work asked it, so that the failure withdraws what the failed one kept."""
+    made: list[Player] = []
+
+    def make() -> Player:
+        made.append(Player())
+        return made[-1]
+
+    async def asks_itself() -> None:
+        await ref.ask(Keep())
+
+    async with run_tree() as tree:
+        ref = tree.spawn(make, "a", restart=ON_FAILURE)
+        await ref.ask(Call(lambda me: me.start_soon(asks_itself)))
+        await quiet()
+        assert len(made[0].kept) == 1
+        break_(ref)
+        await ref.ask(Echo(1))
+        assert made[1].withdrawn == []
+        assert ref.mailbox.depth == 0
+
+
 async def test_the_old_one_hears_that_it_is_restarted_and_only_once(autojump_clock: trio.testing.MockClock) -> None:
     async with run_tree() as tree:
         made: list[Player] = []

@@ -12,6 +12,7 @@ import trio.testing
 from greenroom.protocol.errors import ActorError
 from greenroom.runtime.context import CURRENT
 from greenroom.runtime.ref import Ref
+from greenroom.runtime.reply import Reply
 from greenroom.runtime.restart import Restart
 from greenroom.runtime.tree import ActorEnded, Tree, run_tree
 from tests.cancelling import Doomed, at_every_step
@@ -330,6 +331,21 @@ async def test_who_waits_for_an_answer_learns_that_it_has_stopped() -> None:
             await ref.stop()
             assert nothing_is_left(ref)
         assert sorted(errors) == [(name, "STOPPED") for name in ("Do", "Echo", "Echo", "Keep", "Note")]
+
+
+async def test_the_request_in_hand_fails_whoever_is_waited_for_by_it() -> None:
+    """An ask in whose wait another party is the target, as a terminal's is: it is found by being in hand."""
+    async with run_tree() as tree:
+        ref = tree.spawn(Player(), "a")
+        await quiet()
+        person = tree.waits.party("ops")
+        reply: Reply[Any] = Reply(Do(forever), ref, None, person)
+        ref.post(reply)
+        await quiet()
+        await ref.stop()
+        with pytest.raises(ActorError, match="/a has stopped"):
+            await reply.wait()
+        assert person.asked is None
 
 
 async def test_an_actor_may_say_otherwise_to_those_it_did_not_serve() -> None:

@@ -242,13 +242,18 @@ async def test_leaving_the_block_stops_everything_the_newest_first() -> None:
 
 
 async def test_nothing_new_is_spawned_while_the_block_ends() -> None:
+    codes: list[str] = []
+
     class Stubborn(Player):
         def on_end(self, reason: str) -> None:
-            self.tree.spawn(Stubborn(), "again")
+            with pytest.raises(ActorError) as error:
+                self.tree.spawn(Stubborn(), f"another {len(codes)}")
+            codes.append(error.value.code)
 
     async with run_tree() as tree:
         tree.spawn(Stubborn(), "a")
         await quiet()
+    assert codes == ["STOPPED"]
     assert tree.root.children is None
 
 
