@@ -15,6 +15,7 @@
     ├── RelationError
     ├── WorkspaceError
     ├── ConversationError
+    ├── JournalError             OWNED FOREIGN NEWER CORRUPT READONLY FULL IO BUSY REFUSED STALE ENDED GAP CLOSED
     ├── ActorError               STOPPED MAILBOX_FULL UNKNOWN RESTARTS DEADLOCK
     │   └── ActorDeadlock        (also a Deadlock)
     ├── BridgeError              CONNECT STATUS OVERFLOW SCHEMA ANSWER
@@ -40,6 +41,7 @@ __all__ = [
     "Deadlock",
     "FormError",
     "GreenroomError",
+    "JournalError",
     "PatternError",
     "RelationError",
     "RpcError",
@@ -99,7 +101,10 @@ class FormError(GreenroomError):
 
 
 class TerminalError(GreenroomError):
-    """An ask that cannot be parked, or a terminal that is gone: TARGET, DEADLOCK, LIMIT, EXPIRE, DESTROYED, CANCEL, DRIVER."""
+    """An ask that cannot be parked, or a terminal that is gone:
+
+    TARGET, DEADLOCK, LIMIT, EXPIRE, DESTROYED, CANCEL, DRIVER.
+    """
 
 
 class TerminalDeadlock(Deadlock, TerminalError):
@@ -107,7 +112,10 @@ class TerminalDeadlock(Deadlock, TerminalError):
 
 
 class PatternError(GreenroomError):
-    """A pattern that is no ECMAScript pattern, or that no linear matcher can hold: INVALID, LOOKAROUND, BACKREFERENCE, REPEAT, LENGTH."""
+    """A pattern that is no ECMAScript pattern, or that no linear matcher can hold:
+
+    INVALID, LOOKAROUND, BACKREFERENCE, REPEAT, LENGTH.
+    """
 
 
 class WorkflowError(GreenroomError):
@@ -128,6 +136,14 @@ class WorkspaceError(GreenroomError):
 
 class ConversationError(GreenroomError):
     """A conversation that cannot be read, written or restored."""
+
+
+class JournalError(GreenroomError):
+    """A journal that cannot be opened, written or read.
+
+    Opening: OWNED (another process writes it), FOREIGN, NEWER, CORRUPT, READONLY. Writing: FULL, READONLY, IO, CORRUPT,
+    BUSY (worth another try), REFUSED, STALE, ENDED (this unit, whenever it is tried). Reading: GAP. Any: CLOSED.
+    """
 
 
 class ActorError(GreenroomError):

@@ -1,0 +1,87 @@
+"""What a failure of SQLite or of the file system means for the journal, and what can be done about it."""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+
+from greenroom.protocol.errors import JournalError
+
+__all__ = ["UNIT_FAULTS", "closed", "fault", "refused", "unusable"]
+
+UNIT_FAULTS = (sqlite3.Error, ValueError, TypeError, OverflowError, JournalError)
+"""What executing a step can raise. Values that SQLite cannot take raise all of these: a lone surrogate a ValueError, an
+integer beyond 64 bits an OverflowError."""
+
+# The primary result codes (https://www.sqlite.org/rescode.html) that condemn one statement and not the transaction.
+_STATEMENT = frozenset(
+    {
+        sqlite3.SQLITE_ERROR,
+        sqlite3.SQLITE_TOOBIG,
+        sqlite3.SQLITE_CONSTRAINT,
+        sqlite3.SQLITE_MISMATCH,
+        sqlite3.SQLITE_RANGE,
+    }
+)
+_CODES = {
+    sqlite3.SQLITE_FULL: "FULL",
+    sqlite3.SQLITE_READONLY: "READONLY",
+    sqlite3.SQLITE_PERM: "READONLY",
+    sqlite3.SQLITE_CORRUPT: "CORRUPT",
+    sqlite3.SQLITE_NOTADB: "CORRUPT",
+    sqlite3.SQLITE_BUSY: "BUSY",
+    sqlite3.SQLITE_LOCKED: "BUSY",
+}
+_ERRNOS = {
+    errno.ENOSPC: "FULL",
+    errno.EDQUOT: "FULL",
+    errno.EROFS: "READONLY",
+    errno.EACCES: "READONLY",
+    errno.EPERM: "READONLY",
+}
+_ADVICE = {
+    "FULL": "there is no room for it. What was recorded is unharmed; make room, and later writes will succeed",
+    "READONLY": "it may not be written here. Make the file and its folder writable, or use another file",
+    "CORRUPT": "it is damaged. Move it away together with its -wal file, then put a copy back or start with a new "
+    "file; `sqlite3 FILE .recover` saves what can still be read",
+    "BUSY": "another program holds it locked. Close what has it open, and try again",
+    "IO": "the file system refused. What was acknowledged is unharmed; look at the disk",
+}
+
+
+def fault(error: sqlite3.Error | OSError, path: str) -> JournalError:
+    """The typed error for a failure of the whole file: FULL, READONLY, CORRUPT, BUSY, and IO for whatever else."""
+    if isinstance(error, OSError):
+        return unusable(_ERRNOS.get(error.errno or 0, "IO"), path, error.strerror or str(error))
+    return unusable(_CODES.get(_primary(error), "IO"), path, str(error))
+
+
+def unusable(code: str, path: str, reason: str) -> JournalError:
+    """A JournalError about the whole file, which says what to do: FULL, READONLY, CORRUPT, BUSY or IO."""
+    context = {"path": path, "reason": reason}
+    return JournalError(code, f"The journal {path} cannot be used: {_ADVICE[code]} ({reason}).", context)
+
+
+def refused(error: Exception) -> JournalError | None:
+    """The typed error for a failure that is the unit's own; None if it is the transaction's."""
+    if isinstance(error, JournalError):
+        return error
+    if isinstance(error, sqlite3.Error) and _primary(error) not in _STATEMENT:
+        return None
+    return JournalError(
+        "REFUSED",
+        f"The journal refused this unit and recorded nothing of it: {error}. Units beside it are not affected.",
+        {"reason": str(error)},
+    )
+
+
+def closed(path: str) -> JournalError:
+    """What is raised by everything that comes after the journal's end."""
+    return JournalError("CLOSED", f"The journal {path} is closed; open it again to read or write it.", {"path": path})
+
+
+def _primary(error: sqlite3.Error) -> int:
+    """The primary result code; SQLITE_ERROR for what the module raises without asking SQLite, such as a wrong
+    parameter."""
+    code: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+    return code & 0xFF
