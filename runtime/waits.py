@@ -13,7 +13,7 @@ Nothing here waits, so a check and the insertion that it guards are one step for
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Container, Generator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -159,7 +159,9 @@ class Wait:
 
     def starts(self) -> tuple[Node, ...]:
         """The nodes that wait by it, none if the waiter is outside the graph."""
-        return tuple(node for node in (self.waiter, self.second) if node is not None)
+        if self.waiter is None:
+            return ()
+        return (self.waiter,) if self.second is None else (self.waiter, self.second)
 
     def goals(self) -> tuple[Node, ...]:
         """The nodes that must go on for it to end."""
@@ -220,16 +222,16 @@ def find_circle(
     if found is None:
         if not any(start.asked for start in starts) or not any(goal.waiting for goal in goals):
             return None
-        found = _search(starts, goals, came)
+        found = _search(starts, came)
         if found is None:
             return None
     start = (names or tuple(node.label for node in starts))[starts.index(found)]
     return _path(start, found, came, label)
 
 
-def _search(starts: tuple[Node, ...], goals: tuple[Node, ...], came: dict[Node, Node | None]) -> Node | None:
+def _search(starts: tuple[Node, ...], came: dict[Node, Node | None]) -> Node | None:
     """The start that is met first, with `came` leading back from it; None if there is none to be met."""
-    ahead, back = _ahead(starts, came), _back(starts, goals)
+    ahead, back = _ahead(starts, came), _back(starts, came)
     for _ in ahead:
         for reachable in back:
             if reachable is False:
@@ -251,19 +253,20 @@ def _ahead(starts: tuple[Node, ...], came: dict[Node, Node | None]) -> Generator
             if not turn:
                 turn = TURN
                 yield
-            met: Node | None = wait.target
-            while met is not None:
+            for met in wait.goals():
                 if met not in came:
                     came[met] = node
                     if met in starts:
                         return
                     if met.waiting:
                         line.append(met)
-                met = wait.other if met is wait.target else None
 
 
-def _back(starts: tuple[Node, ...], goals: tuple[Node, ...]) -> Generator[bool | None]:
-    """Walk against the waits, from the starts, until a goal is met. Gives None every TURN waits, at last the result."""
+def _back(starts: tuple[Node, ...], came: Container[Node]) -> Generator[bool | None]:
+    """Walk against the waits, from the starts, until something is met that the goals wait for.
+
+    Gives None every TURN waits, at last the result.
+    """
     seen = set(starts)
     line, turn = deque(starts), TURN
     while line:
@@ -272,16 +275,14 @@ def _back(starts: tuple[Node, ...], goals: tuple[Node, ...]) -> Generator[bool |
             if not turn:
                 turn = TURN
                 yield None
-            met = wait.waiter
-            while met is not None:
+            for met in wait.starts():
                 if met not in seen:
-                    if met in goals:
+                    if met in came:
                         yield True
                         return
                     seen.add(met)
                     if met.asked:
                         line.append(met)
-                met = wait.second if met is wait.waiter else None
     yield False
 
 
