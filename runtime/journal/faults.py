@@ -9,9 +9,9 @@ from greenroom.protocol.errors import JournalError
 
 __all__ = ["UNIT_FAULTS", "closed", "fault", "refused", "unusable"]
 
-UNIT_FAULTS = (sqlite3.Error, ValueError, TypeError, OverflowError, JournalError)
-"""What executing a step can raise. Values that SQLite cannot take raise all of these: a lone surrogate a ValueError, an
-integer beyond 64 bits an OverflowError."""
+UNIT_FAULTS = (sqlite3.Error, sqlite3.Warning, ValueError, TypeError, OverflowError, JournalError)
+"""What executing a step can raise: a Warning if it is two statements (before Python 3.12), and for a value that SQLite
+cannot take any of the next three."""
 
 # The primary result codes (https://www.sqlite.org/rescode.html) that condemn one statement and not the transaction.
 _STATEMENT = frozenset(
@@ -70,7 +70,7 @@ def refused(error: Exception) -> JournalError | None:
         return None
     return JournalError(
         "REFUSED",
-        f"The journal refused this unit and recorded nothing of it: {error}. Units beside it are not affected.",
+        f"The journal refused this, and nothing of it was recorded: {error}.",
         {"reason": str(error)},
     )
 

@@ -42,7 +42,7 @@ _ID = slice(68, 72)
 class JournalFile:
     """A journal's file, open for writing by this process alone. Everything here blocks.
 
-    Only one connection ever writes or makes checkpoints: SQLite before 3.51.3 may lose a write where two do. Raises
+    Only one connection ever writes or makes checkpoints: SQLite before 3.51.3 may damage a file where two do. Raises
     JournalError: OWNED, FOREIGN, NEWER, CORRUPT, READONLY, FULL, BUSY or IO; nothing is left open then, and a file that
     was refused holds what it held.
     """
@@ -63,7 +63,7 @@ class JournalFile:
                 _check(self.reader, self.path)
                 self.writer = opened.enter_context(closing(_connect(_uri(self.path, "mode=rw"))))
                 opened.callback(self.reader.close)  # first: only the last connection to close empties the -wal file
-                self.writer.execute("PRAGMA journal_mode = WAL")
+                _log_ahead(self.writer, self.path)
                 self.writer.execute(f"PRAGMA journal_size_limit = {KEPT_LOG}")
             self.writer.execute("PRAGMA synchronous = FULL")
             upgrade(self.writer, (*CORE, *tables), self.path)
@@ -159,6 +159,13 @@ def _foreign(path: str, what: str) -> JournalError:
         f"{path} is no journal of greenroom but {what}. It was not touched; name another file, or move it away.",
         {"path": path},
     )
+
+
+def _log_ahead(writer: sqlite3.Connection, path: str) -> None:
+    """Readers must not wait for the writer, nor it for them (https://www.sqlite.org/wal.html)."""
+    (mode,) = writer.execute("PRAGMA journal_mode = WAL").fetchone()
+    if mode != "wal":
+        raise unusable("IO", path, "it lies where no memory can be shared, as SQLite's write-ahead log needs")
 
 
 def _check(reader: sqlite3.Connection, path: str) -> None:

@@ -89,7 +89,7 @@ class Journal(JournalReader):
         """Bring these tables up to date, all in one transaction: create what is missing, migrate what is older.
 
         Raises JournalError NEWER (and changes nothing) if the file has a later version of one, and what a migration
-        raises. Cancelled: it is carried out all the same.
+        raises. Cancelled: it is carried out whole or not at all.
         """
         try:
             await self._writer.ref.ask(Register(tables))

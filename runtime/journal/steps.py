@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,13 +15,17 @@ SLICE = 1_000
 
 _encode = msgspec.json.Encoder().encode
 
+_CHANGE = re.compile(r"\s*(?:INSERT|REPLACE|UPDATE|DELETE|WITH)\b", re.IGNORECASE)
+_PARTING = re.compile(r"\bOR\s+ROLLBACK\b", re.IGNORECASE)
+"""A conflict clause that ends the whole transaction, with all units in it."""
+
 
 class Append(msgspec.Struct, frozen=True):
     """One more event at the end of a stream, which begins with its first. Comes to the event's number.
 
-    `payload` is bytes, kept as they are, or anything that msgspec encodes as JSON: it is encoded here and now, so that
-    what the value does later changes nothing, and a value that cannot be encoded raises (as msgspec does) where it is
-    handed over. Refused with ENDED if the stream has ended.
+    `payload` is bytes, which are kept as they are, or anything that msgspec encodes as JSON: it is encoded here and
+    now, so that what the value does later changes nothing, and a value that cannot be encoded raises (as msgspec does)
+    where it is handed over. Refused with ENDED if the stream has ended.
     """
 
     stream: str
@@ -29,7 +34,8 @@ class Append(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if type(self.payload) is not bytes:
-            msgspec.structs.force_setattr(self, "payload", _encode(self.payload))
+            raw = isinstance(self.payload, bytes | bytearray | memoryview)
+            msgspec.structs.force_setattr(self, "payload", bytes(self.payload) if raw else _encode(self.payload))
 
 
 class End(msgspec.Struct, frozen=True):
@@ -40,7 +46,9 @@ class End(msgspec.Struct, frozen=True):
 
 
 class Statement(msgspec.Struct, frozen=True):
-    """One parameterized INSERT, UPDATE or DELETE on a registered table. Comes to the number of rows that it changed.
+    """One parameterized INSERT, REPLACE, UPDATE or DELETE on a registered table, perhaps after a WITH; a ValueError for
+    anything else, such as a COMMIT, which would part the units of a transaction. Comes to the number of rows it
+    changed.
 
     `expect`, if given, is that number: any other refuses the unit with STALE, which makes a check of a version or an
     owner and the write that it guards one thing.
@@ -49,6 +57,10 @@ class Statement(msgspec.Struct, frozen=True):
     sql: str
     parameters: Sequence[Any] | Mapping[str, Any] = ()
     expect: int | None = None
+
+    def __post_init__(self) -> None:
+        if not _CHANGE.match(self.sql) or _PARTING.search(self.sql):
+            raise ValueError(f"a journal executes statements that change rows, and not: {self.sql}")
 
 
 class Cut(msgspec.Struct, frozen=True):

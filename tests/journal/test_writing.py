@@ -40,7 +40,7 @@ async def test_an_event_holds_what_was_handed_over_at_that_moment() -> None:
         unit = Append("s", "list", growing)
         growing.append("b")
         await journal.write(
-            unit, Append("s", "struct", Said("hello")), Append("s", "raw", b"\x00\xff"), Append("s", "end")
+            unit, Append("s", "struct", Said("hello")), Append("s", "raw", bytearray(b"\x00\xff")), Append("s", "end")
         )
         events = await journal.read("s")
     assert payloads(events) == [b'["a"]', b'{"text":"hello"}', b"\x00\xff", b"null"]
@@ -104,6 +104,7 @@ async def test_a_wrong_unit_fails_alone_in_a_transaction_that_it_shares() -> Non
         "a column that must be given": (NOTES.insert(id="null"),),
         "no such table": (Statement("DELETE FROM nothing"),),
         "no such syntax": (Statement("DELETE nothing"),),
+        "two statements": (Statement("DELETE FROM notes; DELETE FROM notes"),),
         "too few parameters": (Statement("DELETE FROM notes WHERE id = ?"),),
         "a value that has no type": (Statement("DELETE FROM notes WHERE id = ?", (object(),)),),
         "an integer beyond 64 bits": (Statement("DELETE FROM notes WHERE id = ?", (2**63,)),),
@@ -116,15 +117,14 @@ async def test_a_wrong_unit_fails_alone_in_a_transaction_that_it_shares() -> Non
     async with opened(":memory:", NOTES, wall_clock=counting()) as journal:
         await journal.write(NOTES.insert(id="taken", text="first"), Append("over", "said", None), End("over"))
 
-        async def write(name: str, *steps: Step) -> None:
-            outcomes[name] = await attempted(journal.write(*steps))
+        async def write(name: str, unit: tuple[Step, ...]) -> None:
+            outcomes[name] = await attempted(journal.write(*unit))
 
         async with trio.open_nursery() as nursery:
             for number, (name, steps) in enumerate(wrong.items()):
-                nursery.start_soon(write, name, Append("s", "said", name), *steps)
-                nursery.start_soon(
-                    write, f"sound {number}", Append("s", "sound", None), NOTES.upsert(id="own", text=name)
-                )
+                nursery.start_soon(write, name, (Append("s", "said", name), *steps))
+                neighbour = (Append("s", "sound", None), NOTES.upsert(id="own", text=name))
+                nursery.start_soon(write, f"sound {number}", neighbour)
         events = await journal.read("s")
     assert {name: code_of(outcomes[name]) for name in wrong} == {
         **dict.fromkeys(wrong, "REFUSED"),
@@ -135,6 +135,15 @@ async def test_a_wrong_unit_fails_alone_in_a_transaction_that_it_shares() -> Non
     assert sound == [(number, 1) for number in range(len(wrong))]
     assert [event.kind for event in events] == ["sound"] * len(wrong)
     assert len({event.time for event in events}) == 1, "they did share a transaction"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    ["COMMIT", " begin", "SAVEPOINT unit", "PRAGMA synchronous = OFF", "DROP TABLE notes", "INSERT OR  ROLLBACK INTO"],
+)
+def test_a_statement_that_would_part_a_transaction_is_refused_at_once(sql: str) -> None:
+    with pytest.raises(ValueError, match="statements that change rows"):
+        Statement(sql)
 
 
 async def test_a_condition_and_the_write_that_it_guards_are_one_thing() -> None:
