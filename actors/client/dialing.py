@@ -8,11 +8,12 @@ from urllib.parse import urlsplit
 import msgspec
 import trio
 
-from greenroom.actors.client.socket import FrameSocket, HandshakeFailed, SocketLimits, dial
+from greenroom.actors.client.handshake import HandshakeFailed, dial
+from greenroom.actors.client.socket import FrameSocket, SocketLimits
 from greenroom.actors.client.stream import GuardedStream
 from greenroom.protocol.errors import ConfigError, RpcError
 
-__all__ = ["Address", "open_socket", "parse_url"]
+__all__ = ["Address", "open_socket", "open_stream", "parse_url"]
 
 
 @final
@@ -68,10 +69,9 @@ async def open_socket(nursery: trio.Nursery, address: Address, limits: SocketLim
     `nursery` must stay open until the socket is closed. Raises RpcError CONNECT, with the HTTP `status` if the gateway
     refused. Cancelled: nothing is left.
     """
-    stream: GuardedStream | None = None
     with trio.move_on_after(limits.handshake_timeout):
         try:
-            stream = GuardedStream(await _open_stream(address), send_timeout=limits.send_timeout)
+            stream = GuardedStream(await open_stream(address), send_timeout=limits.send_timeout)
             return await dial(nursery, stream, address.authority, address.resource, limits)
         except OSError as error:
             raise _no_gateway(address, f"{error.strerror or error}", None) from error
@@ -81,7 +81,8 @@ async def open_socket(nursery: trio.Nursery, address: Address, limits: SocketLim
     raise _no_gateway(address, f"it did not answer within {limits.handshake_timeout:g} s", None)
 
 
-async def _open_stream(address: Address) -> trio.abc.Stream:
+async def open_stream(address: Address) -> trio.abc.Stream:
+    """Connect, without a deadline. Raises OSError. Cancelled: nothing is left."""
     if address.secure:
         return await trio.open_ssl_over_tcp_stream(address.host, address.port, https_compatible=True)
     return await trio.open_tcp_stream(address.host, address.port)

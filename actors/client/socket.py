@@ -7,20 +7,14 @@ does not read, a cancelled send leaves half a frame on the wire, and closing wai
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from math import inf
-from typing import Any, Final, cast, final
+from typing import Final, final
 
 import msgspec
 import trio
-from trio_websocket import (
-    ConnectionClosed,
-    ConnectionRejected,
-    WebSocketConnection,
-    wrap_client_stream,
-    wrap_server_stream,
-)
+from trio_websocket import ConnectionClosed, WebSocketConnection
 from wsproto.frame_protocol import FrameProtocol
 
 from greenroom.actors.client.stream import GuardedStream
@@ -33,10 +27,7 @@ __all__ = [
     "TOO_BIG",
     "TRY_AGAIN",
     "FrameSocket",
-    "HandshakeFailed",
     "SocketLimits",
-    "accept",
-    "dial",
 ]
 
 NORMAL: Final = 1000
@@ -49,18 +40,6 @@ TRY_AGAIN: Final = 1013
 
 _UNTOLD: Final = (PROTOCOL_ERROR, 1007)
 """Closes that trio-websocket decides on by itself, for what a peer's frames are, without telling the peer."""
-
-_QUEUE: Final = 16
-"""How many messages the library reads ahead. While it cannot, it answers no pings."""
-_RECEIVE: Final = 65_536
-
-
-class HandshakeFailed(Exception):
-    """No WebSocket came about: the peer was too slow, broke the protocol, or answered with the HTTP `status`."""
-
-    def __init__(self, status: int | None = None) -> None:
-        super().__init__(status)
-        self.status = status
 
 
 class SocketLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,7 +62,7 @@ class SocketLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 @final
 class FrameSocket:
-    """A WebSocket that is open.
+    """A WebSocket that is open. Made by a handshake (`accept`, `dial`); `stop_reader` ends the library's own task.
 
     ::
 
@@ -96,11 +75,17 @@ class FrameSocket:
     `close` must be called in the end, whatever happened.
     """
 
-    def __init__(self, ws: WebSocketConnection, stream: GuardedStream, limits: SocketLimits, library: _Library) -> None:
+    def __init__(
+        self,
+        ws: WebSocketConnection,
+        stream: GuardedStream,
+        limits: SocketLimits,
+        stop_reader: Callable[[], object],
+    ) -> None:
         self._ws = ws
         self._stream = stream
         self._limits = limits
-        self._library = library
+        self._stop_reader = stop_reader
         self._queue: deque[bytes] = deque()
         self._queued_bytes = 0
         self._writer = trio.lowlevel.ParkingLot()
@@ -205,7 +190,7 @@ class FrameSocket:
             with trio.move_on_at(self._over_by):
                 with suppress(ConnectionClosed, trio.BrokenResourceError, trio.ClosedResourceError):
                     await self._say_goodbye((*self._queue, *last))
-            self._library.scope.cancel()
+            self._stop_reader()
             await self._stream.kill()
 
     async def _say_goodbye(self, frames: Sequence[bytes]) -> None:
@@ -217,7 +202,7 @@ class FrameSocket:
                 await self._ws.send_message(frame.decode())
             await self._ws.aclose(code, self.reason or None)
             return
-        self._library.scope.cancel()
+        self._stop_reader()
         if code in _UNTOLD:
             await self._stream.deliver(FrameProtocol(client=self._ws.is_client, extensions=[]).close(code))
         if code == TOO_BIG or code in _UNTOLD:  # the peer may still be sending
@@ -226,105 +211,3 @@ class FrameSocket:
 
 def _size(message: str | bytes) -> int:
     return len(message) if isinstance(message, bytes) else len(message.encode())
-
-
-@final
-class _Library:
-    """Stands where trio-websocket wants a nursery, for the one task that it starts: its reader.
-
-    The reader must outlive a cancellation of everything else, for only it can hear the peer's part of the closing
-    handshake; and what it raises must not take the nursery down.
-    """
-
-    def __init__(self, nursery: trio.Nursery) -> None:
-        self._nursery = nursery
-        self.scope = trio.CancelScope(shield=True)
-        self.ended: Callable[[], object] = _nothing
-        """Called when the reader has ended, by itself or cancelled."""
-        self.failure: Exception | None = None
-
-    def start_soon(self, function: Callable[..., Awaitable[object]], *args: object) -> None:
-        self._nursery.start_soon(self._run, function, args)
-
-    async def _run(self, function: Callable[..., Awaitable[object]], args: Sequence[object]) -> None:
-        with self.scope:
-            try:
-                await function(*args)
-            except Exception as error:
-                self.failure = error
-            self.ended()
-
-    def as_nursery(self) -> trio.Nursery:
-        return cast("trio.Nursery", self)  # it is asked for nothing but `start_soon`
-
-
-async def accept(nursery: trio.Nursery, stream: GuardedStream, limits: SocketLimits) -> FrameSocket:
-    """The server's side of a handshake whose request the stream begins with. No extension is agreed on.
-
-    Raises `HandshakeFailed`, with the stream killed. `nursery` must stay open until the socket is closed.
-    """
-
-    async def shake(library: _Library) -> WebSocketConnection:
-        request = await wrap_server_stream(
-            library.as_nursery(), stream, _QUEUE, limits.message_size, receive_buffer_size=_RECEIVE
-        )
-        return await request.accept()
-
-    return await _open(nursery, stream, limits, shake)
-
-
-async def dial(
-    nursery: trio.Nursery,
-    stream: GuardedStream,
-    host: str,
-    resource: str,
-    limits: SocketLimits,
-    headers: Sequence[tuple[bytes, bytes]] = (),
-) -> FrameSocket:
-    """The client's side of a handshake. Raises `HandshakeFailed`, with the stream killed.
-
-    `nursery` must stay open until the socket is closed.
-    """
-
-    async def shake(library: _Library) -> WebSocketConnection:
-        return await wrap_client_stream(
-            library.as_nursery(),
-            cast("Any", stream),  # any stream will do; it is declared for sockets
-            host,
-            resource,
-            extra_headers=list(headers),
-            message_queue_size=_QUEUE,
-            max_message_size=limits.message_size,
-            receive_buffer_size=_RECEIVE,
-        )
-
-    return await _open(nursery, stream, limits, shake)
-
-
-async def _open(
-    nursery: trio.Nursery,
-    stream: GuardedStream,
-    limits: SocketLimits,
-    shake: Callable[[_Library], Awaitable[WebSocketConnection]],
-) -> FrameSocket:
-    library = _Library(nursery)
-    ws: WebSocketConnection | None = None
-    try:
-        with trio.move_on_after(limits.handshake_timeout) as scope:
-            library.ended = scope.cancel  # its reader has given up: there is nothing to wait for
-            ws = await shake(library)
-    except ConnectionClosed:
-        pass
-    finally:
-        library.ended = _nothing
-        if ws is None:
-            library.scope.cancel()
-            await stream.kill()
-    if ws is None:
-        status = library.failure.status_code if isinstance(library.failure, ConnectionRejected) else None
-        raise HandshakeFailed(status)
-    return FrameSocket(ws, stream, limits, library)
-
-
-def _nothing() -> None:
-    pass

@@ -9,7 +9,8 @@ from typing import NamedTuple, final
 import msgspec
 import trio
 
-from greenroom.actors.client.socket import HandshakeFailed, SocketLimits, accept
+from greenroom.actors.client.handshake import HandshakeFailed, accept
+from greenroom.actors.client.socket import SocketLimits
 from greenroom.actors.client.stream import GuardedStream
 from greenroom.actors.gateway.fence import Fence
 from greenroom.actors.gateway.http import HttpConnection, HttpRequest, HttpResponse, Refused, text_response

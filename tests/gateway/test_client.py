@@ -17,7 +17,7 @@ from wsproto.events import AcceptConnection, CloseConnection, Request, TextMessa
 from greenroom.actors.client import AttachedTerminal, Client, SocketLimits, connect
 from greenroom.actors.client.client import LIMITS
 from greenroom.actors.client.dialing import parse_url
-from greenroom.actors.client.socket import dial
+from greenroom.actors.client.handshake import dial
 from greenroom.actors.client.stream import GuardedStream
 from greenroom.protocol.errors import ConfigError, FormError, RpcError, TerminalDeadlock, TerminalError
 from greenroom.protocol.forms import Form, FormSchema, parse_form
