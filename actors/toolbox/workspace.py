@@ -211,7 +211,7 @@ async def _look(workspace: Workspace, call: _Looking) -> Any:
                 raise surrogate_error(path, position_of(text, at))
             return text
         case List():
-            infos = await workspace.infos()
+            infos = list(await workspace.infos())
             for info in infos:
                 _refuse_path(info.path)
             return msgspec.to_builtins(infos)

@@ -3,12 +3,15 @@
 from greenroom.actors.workspace.directory import DirectoryWorkspace, Limits
 from greenroom.actors.workspace.manager import WorkspaceManager
 from greenroom.actors.workspace.store import MemoryWorkspaceStore, WorkspaceStore
+from greenroom.actors.workspace.table import WORKSPACES, TableWorkspaceStore
 from greenroom.actors.workspace.workspace import Workspace
 
 __all__ = [
+    "WORKSPACES",
     "DirectoryWorkspace",
     "Limits",
     "MemoryWorkspaceStore",
+    "TableWorkspaceStore",
     "Workspace",
     "WorkspaceManager",
     "WorkspaceStore",

@@ -11,7 +11,7 @@ from msgspec import Struct
 from greenroom.protocol.errors import PatternError, WorkspaceError
 from greenroom.protocol.patterns import compile_pattern
 from greenroom.protocol.patterns.units import to_units
-from greenroom.protocol.workspace.slicing import Span, find_lone_surrogate
+from greenroom.protocol.workspace.slicing import Span, printable
 
 __all__ = ["Hit", "Matcher", "Query"]
 
@@ -61,7 +61,7 @@ class Matcher:
         except PatternError as error:
             raise WorkspaceError(
                 "PATTERN",
-                f"The query {_shown(query.text)} cannot be searched for. {error.message}",
+                f"The query `{printable(query.text[:80])}` cannot be searched for. {error.message}",
                 {"query": query.text},
             ) from None
 
@@ -103,9 +103,3 @@ def _in_lines(text: str, spans: Iterable[Span]) -> Iterator[Hit]:
         begin = max(begin, units.rfind("\n", at, start) + 1)
         at = start
         yield Hit(line + 1, lines[line], start - begin, end - begin)
-
-
-def _shown(text: str) -> str:
-    """The query as it can be printed: short, and without a lone surrogate."""
-    shown = repr(text if len(text) <= 80 else f"{text[:80]}...")
-    return shown if find_lone_surrogate(shown) is None else ascii(text[:80])

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from greenroom.protocol.errors import WorkspaceError
 from greenroom.protocol.text import utf16_length
-from greenroom.protocol.workspace.slicing import Span
+from greenroom.protocol.workspace.slicing import Span, printable
 
 __all__ = ["Position", "Range", "cut", "is_range", "locate", "position_of", "range_of", "surrogate_error"]
 
@@ -66,7 +66,7 @@ def position_of(text: str, index: int) -> Position:
 
 def surrogate_error(path: str, at: Position) -> WorkspaceError:
     """The refusal of a text that has half of a character at this place, where only whole ones can be passed on."""
-    shown = path.encode("utf-8", "backslashreplace").decode()
+    shown = printable(path)
     return WorkspaceError(
         "SURROGATE",
         f"{shown!r} has half of a character in line {at.line}, column {at.column}, which can be passed on nowhere. "

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias, TypeVar
 
 from greenroom.protocol.text import utf16_length
 
-__all__ = ["Span", "find_lone_surrogate", "joined", "put_in"]
+__all__ = ["Span", "find_lone_surrogate", "joined", "printable", "put_in"]
 
 Span: TypeAlias = tuple[int, int]
 """Start and end, in units."""
@@ -36,6 +36,11 @@ def find_lone_surrogate(text: str) -> int | None:
     except UnicodeEncodeError as error:
         return error.start
     return None
+
+
+def printable(text: str) -> str:
+    """`text` with lone surrogates written out, so that it has a UTF-8 form."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def put_in(text: str, spans: Iterable[Span], replacement: str) -> str:

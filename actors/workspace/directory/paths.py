@@ -13,6 +13,7 @@ from collections.abc import Collection
 from typing import Final
 
 from greenroom.protocol.errors import WorkspaceError
+from greenroom.protocol.workspace.slicing import find_lone_surrogate, printable
 
 __all__ = ["PRIVATE", "TEMPORARY", "is_plain", "path_error", "split_path"]
 
@@ -46,7 +47,7 @@ def is_plain(name: str, private: Collection[str] = PRIVATE) -> bool:
 
 def path_error(path: str, why: str) -> WorkspaceError:
     """The refusal of a path. What UTF-8 cannot hold is written out in it."""
-    shown = path.encode("utf-8", "backslashreplace").decode()
+    shown = printable(path)
     return WorkspaceError("PATH", f"The path {shown!r} cannot be used: {why}.", {"path": shown})
 
 
@@ -59,9 +60,7 @@ def _flaw(path: str) -> str | None:
         return "it has a backslash; separate its parts with '/'"
     if "\0" in path:
         return "it holds U+0000"
-    try:
-        path.encode()
-    except UnicodeEncodeError:
+    if find_lone_surrogate(path) is not None:
         return "it holds half a character"
     return None
 

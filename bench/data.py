@@ -1,0 +1,28 @@
+"""Workspaces: going through many files."""
+
+from __future__ import annotations
+
+import time
+
+from bench.harness import times
+from greenroom import open_runtime
+from greenroom.actors.workspace import WorkspaceManager
+from greenroom.protocol.workspace import create_file
+
+FILES, LINES = 1_000, 100
+LINE = "def process(value: int) -> int: return value + 1\n"
+NEEDLE = "the one line that is looked for\n"
+
+
+@times("workspace/search-1000-files")
+async def search() -> float:
+    """Milliseconds of a search in a thousand files of a hundred lines each; every tenth has the line once."""
+    rounds = 5
+    async with open_runtime() as runtime:
+        found = NEEDLE + LINE * (LINES - 1)
+        files = [create_file(f"src/{number}.py", LINE * LINES if number % 10 else found) for number in range(FILES)]
+        workspace = WorkspaceManager(runtime.tree).add("w", files)
+        start = time.perf_counter()
+        for _ in range(rounds):
+            assert len(await workspace.search("looked for")) == FILES // 10
+        return (time.perf_counter() - start) / rounds * 1000
