@@ -2,7 +2,16 @@
 
 from greenroom.actors.toolbox.answer import answer_tool
 from greenroom.actors.toolbox.ask import ask_tool, infer_terminal_code
+from greenroom.actors.toolbox.database import database_tool, infer_database_code
 from greenroom.actors.toolbox.describe import describe_tool
 from greenroom.actors.toolbox.workspace import workspace_tool
 
-__all__ = ["answer_tool", "ask_tool", "describe_tool", "infer_terminal_code", "workspace_tool"]
+__all__ = [
+    "answer_tool",
+    "ask_tool",
+    "database_tool",
+    "describe_tool",
+    "infer_database_code",
+    "infer_terminal_code",
+    "workspace_tool",
+]

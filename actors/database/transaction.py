@@ -1,0 +1,147 @@
+"""A transaction: several calls that all come to stay, or none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, TypeVar, final
+
+import outcome
+import trio
+
+from greenroom.actors.database.job import Job, Work, closed, in_thread
+from greenroom.actors.database.session import Happening, Session
+from greenroom.actors.database.table import Table
+from greenroom.protocol.database import unknown_table
+from greenroom.protocol.errors import DatabaseError
+
+if TYPE_CHECKING:
+    from greenroom.actors.database.actor import DatabaseActor
+
+__all__ = ["HELD", "Transaction", "misuse"]
+
+R = TypeVar("R")
+
+HELD: ContextVar[tuple[Transaction, ...]] = ContextVar("greenroom_held_databases", default=())
+"""The transactions that the running task is within, the outermost first."""
+
+
+@final
+class Transaction:
+    """A transaction that is open, with tables that are bound to it. Made by `Database.transaction`."""
+
+    def __init__(
+        self, database: object, name: str, actor: DatabaseActor, announce: Callable[[Iterable[Happening]], None]
+    ) -> None:
+        self.database = database
+        self._name = name
+        self._actor = actor
+        self._announce = announce
+        self._ended = trio.Event()
+        self._lost = False
+        self._running: Job[Any] | None = None
+        self._happened: list[Happening] = []
+        self._tables: dict[str, Table] = {}
+        self.failure: Exception | None = None
+        """What the first of its calls that failed raised. None of it can be committed any more."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether it was committed or rolled back."""
+        return self._ended.is_set()
+
+    def table(self, name: str) -> Table:
+        """The table of that name, bound to this transaction. Raises `DatabaseError` NOT_FOUND, CONFLICT or CLOSED."""
+        self._check()
+        found = self._tables.get(name)
+        if found is None:
+            if name not in self._actor.layouts:
+                raise unknown_table(name, self._actor.layouts)
+            found = self._tables[name] = Table(self._actor.layouts[name], self.perform)
+        return found
+
+    async def perform(self, work: Work[R]) -> R:
+        """Do a piece of work within the transaction, as `Database.perform` does it by itself.
+
+        A failure spoils the transaction. Raises `DatabaseError` CONFLICT once it has ended.
+        """
+        self._check()
+        job = Job(work)
+        results: list[outcome.Outcome[R]] = []
+        try:
+            await in_thread(job, lambda: self._work(job), self._actor.limiter, results.append)
+            return results[0].unwrap()
+        except Exception as error:
+            self.failure = self.failure or error
+            if self._lost:
+                raise closed(self._name) from None
+            raise
+        except BaseException:
+            self.failure = self.failure or misuse(self._name, "a call within the transaction was cancelled half done")
+            raise
+
+    async def wait_ended(self) -> None:
+        """Until it is committed or rolled back."""
+        await self._ended.wait()
+
+    def lose(self) -> None:
+        """See `Holder.lose`."""
+        if not self.ended:
+            self._lost = True
+            if self._running is not None:
+                self._running.stop.request()
+
+    # ---------------------------------------------------------------- its own end, by `Database.transaction`
+
+    async def commit(self) -> None:
+        """Let all come to stay. Raises what spoiled it, or what the storage raises; then nothing does."""
+        await trio.lowlevel.checkpoint_if_cancelled()
+        failure = closed(self._name) if self._lost else self.failure
+        if failure is None:
+            try:
+                await self._finish(self._actor.commit)
+            except DatabaseError as error:
+                failure = error
+        if failure is not None:
+            await self.rollback(failure)
+            raise failure
+        self._ended.set()
+        self._announce([*self._happened, Happening(None, "commit")])
+
+    async def rollback(self, error: BaseException) -> None:
+        """Let nothing of it stay. It never raises: where a rollback fails, the storage has done so by itself."""
+        if not self._lost:
+            try:
+                await self._finish(self._actor.rollback)
+            except DatabaseError as failed:
+                error.add_note(f"and the rollback failed: {failed}")
+        self._ended.set()
+        self._announce([Happening(None, "rollback", (error,))])
+
+    async def _finish(self, function: Callable[[], None]) -> None:
+        # Without a deadline, as a thread cannot be abandoned: a commit's outcome has to be known.
+        with trio.CancelScope(shield=True):
+            await trio.to_thread.run_sync(function, limiter=self._actor.limiter)
+
+    def _work(self, job: Job[R]) -> R:
+        """In the worker thread, where no other call of this transaction runs."""
+        if self._lost:
+            raise closed(self._name)
+        self._running = job
+        session: Session = self._actor.session(job.stop, bound=True)
+        try:
+            return job.work(session)
+        finally:
+            self._running = None
+            self._happened += session.happened
+
+    def _check(self) -> None:
+        if self._lost:
+            raise closed(self._name)
+        if self.ended:
+            raise misuse(self._name, "the transaction has ended; begin another one")
+
+
+def misuse(name: str, how: str) -> DatabaseError:
+    """`DatabaseError` CONFLICT for a transaction that is used as none can be."""
+    return DatabaseError("CONFLICT", f"database {name!r}: {how}", {"database": name})
