@@ -28,7 +28,7 @@ _AWAY: Final = re.compile(r"(WebSocket connection to|Failed to load resource:).*
 _USUAL: Final[dict[str, Any]] = {"viewport": {"width": 1280, "height": 900}, "locale": "en-US"}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         if os.environ.get("CI") == "true":
@@ -42,7 +42,7 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def shared_stage() -> Iterator[Stage]:
     with staged() as stage:
         yield stage
@@ -80,7 +80,7 @@ class Watch:
         return complaints
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def watch() -> Watch:
     return Watch()
 
@@ -107,7 +107,7 @@ def open_page(browser: Browser, stage: Stage, watch: Watch) -> Iterator[Open]:
         yield open_page
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def tab(browser: Browser, shared_stage: Stage, watch: Watch) -> Iterator[Page]:
     with browser.new_context(**_USUAL) as context:
         watch.over(context)

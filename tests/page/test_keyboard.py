@@ -107,8 +107,9 @@ def test_a_whole_form_is_answered_without_a_pointer(stage: Stage, open_page: Ope
     expect(notice(page)).to_be_focused()
 
 
-def test_the_skip_link_leads_past_the_list_of_terminals(stage: Stage, page: Page) -> None:
+def test_the_skip_link_leads_past_the_list_of_terminals(stage: Stage, open_page: Open) -> None:
     stage.ask(ALL_CONTROLS)
+    page = open_page()
     expect(page.get_by_role("article")).to_be_visible()
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")

@@ -63,8 +63,10 @@ async function list() {
     const { terminals: known } = await connection.call("terminal/list");
     terminals.show(known);
     if (!attached && terminals.has(current)) attach();
+    return known.length;
   } catch (error) {
     if (error instanceof CallError) terminals.fail(error.message);
+    return 0;
   }
 }
 

@@ -1,13 +1,13 @@
 /** Looking at the server again and again, at a pace that neither it nor anybody else feels. */
 
-/** The share of its time that the server may be kept busy with what one page looks at. */
-const SHARE = 0.05;
+/** Milliseconds of pause for each thing that was looked at: what takes a server long is looked at less often. */
+const EACH = 1;
 
 const SOON = 150;
 
 /**
  * Calls `look` with `seen` milliseconds in between, `unseen` while nobody sees the page (Infinity: not at all), and
- * less often where looking takes long. `look` must not raise.
+ * less often where there is very much to see. `look` resolves with how many things it has seen, and must not reject.
  */
 export class Poller {
   #look;
@@ -29,10 +29,8 @@ export class Poller {
     clearTimeout(this.#timer);
     this.#looking = true;
     this.#hurried = false;
-    const began = performance.now();
-    await this.#look();
+    this.#least = EACH * (await this.#look());
     this.#looking = false;
-    this.#least = (performance.now() - began) / SHARE;
     this.#wait(this.#hurried ? SOON : document.hidden ? this.#pauses.unseen : this.#pauses.seen);
   }
 

@@ -1,5 +1,6 @@
 /** The live drawing of the actor tree: who is here, how everybody does, and who waits for whom. */
 
+import { CallError } from "./connection.js";
 import { arrange, byId, element, say } from "./display.js";
 import { Poller } from "./poller.js";
 import { WaitArcs } from "./waits.js";
@@ -19,6 +20,7 @@ export class TreeView {
   #list = element("ul", { class: "actors" });
   #arcs;
   #last = "";
+  #size = 0;
 
   constructor(connection) {
     this.#connection = connection;
@@ -40,18 +42,18 @@ export class TreeView {
   }
 
   async #look() {
-    if (!byId("tree-box").open || document.hidden) return;
+    if (!byId("tree-box").open || document.hidden) return 0;
     let snapshot;
     try {
       snapshot = await this.#connection.call("system/tree");
     } catch (error) {
-      if (error.code) say(byId("tree-count"), error.message);
-      return;
+      if (error instanceof CallError) say(byId("tree-count"), error.message);
+      return 0;
     }
     const text = JSON.stringify(snapshot);
-    if (text === this.#last) return;
+    if (text !== this.#last) this.#draw(snapshot);
     this.#last = text;
-    this.#draw(snapshot);
+    return this.#size;
   }
 
   #draw({ root, waits = [] }) {
@@ -68,7 +70,8 @@ export class TreeView {
     }
     arrange(this.#list, items);
     this.#rows = rows;
-    say(byId("tree-count"), `${known.actors.size} ${known.actors.size === 1 ? "actor" : "actors"}`);
+    this.#size = known.actors.size;
+    say(byId("tree-count"), `${this.#size} ${this.#size === 1 ? "actor" : "actors"}`);
     arrange(byId("waits"), tell(parties));
     const drawable = parties.filter(({ from }) => from !== undefined);
     this.#arcs.draw(drawable.map(({ from, to }) => [this.#rowOf(from), this.#rowOf(to)]));
