@@ -11,6 +11,7 @@ from math import inf
 from typing import TYPE_CHECKING, Protocol, final
 
 import trio
+from trio.lowlevel import enable_ki_protection
 
 from greenroom.protocol.errors import ActorError
 from greenroom.runtime.context import CURRENT
@@ -61,6 +62,7 @@ class Deadlines:
             self._void -= 1
         return self._heap[0][0] if self._heap else None
 
+    @enable_ki_protection
     def arm(self, due: float, keeper: Ref, what: Expiring) -> None:
         """Let `keeper` be asked `Due(what)` at trio time `due`. A thing has one deadline: arming it again moves it."""
         if what.armed:
@@ -71,6 +73,7 @@ class Deadlines:
         if self._scope is not None and due < self._scope.deadline:
             self._scope.deadline = due
 
+    @enable_ki_protection
     def disarm(self, what: Expiring) -> None:
         """Let nothing come of its deadline. Does nothing without one."""
         if not what.armed:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, final
 
 import trio
+from trio.lowlevel import disable_ki_protection, enable_ki_protection
 
 from greenroom.runtime.actor import Actor, Leaf
 from greenroom.runtime.context import CURRENT
@@ -104,6 +105,7 @@ class Life:
                 wait.fail(ref.stopped())
         ref.mailbox.drop(Withdrawn)  # a successor has kept none of them
 
+    @disable_ki_protection
     def serve(self, reply: Reply[Any]) -> None:
         """Handle a request by a plain handler: for an idle leaf, in the step of whoever asks."""
         self.reply = reply
@@ -115,6 +117,9 @@ class Life:
         except Exception as error:
             if not (reply.fail(error) or reply.withdrawn):
                 self.fail(error)  # it was answered before: nobody else hears of it
+        except BaseException:
+            reply.withdraw()  # an interrupt ends the asker, in whose step this is
+            raise
         else:
             if reply.state == IN_HAND:
                 reply.answer(result)
@@ -212,20 +217,21 @@ async def _live(ref: Ref, life: Life) -> None:
                     await life.actor.on_start()
                     _started(ref)
                     await life.handle()
-            life.over, life.scope = True, None
+            life.scope = None
             await end_all(ref)
             life.nursery = None
             nursery.cancel_scope.cancel()
     finally:
-        life.over, life.scope, life.nursery = True, None, None
+        life.scope = life.nursery = None
 
 
 async def end_all(ref: Ref) -> None:
     """Stop what is beneath `ref`, one after another, the newest first."""
-    while ref.children:
-        child = next(reversed(ref.children.values()))
-        child.stop_soon(reason=ref.reason or "stopped")
-        await child.wait_ended()
+    while ref.children:  # again for those that came meanwhile; one list for a hundred thousand, not one look-up each
+        for child in reversed(list(ref.children.values())):
+            if child.state != "ended":
+                child.stop_soon(reason=ref.reason or "stopped")
+                await child.wait_ended()
 
 
 async def carry_out(ref: Ref) -> None:
@@ -282,6 +288,7 @@ def _rest(ref: Ref) -> float | None:
     return rest
 
 
+@enable_ki_protection
 def finish(ref: Ref) -> None:
     """The end for good. Without a checkpoint: it also runs in a task that is being cancelled."""
     ref.mailbox.close()

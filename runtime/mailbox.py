@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from typing import Any, final
 
 import outcome
+import trio
 from trio.lowlevel import (
     Abort,
     Task,
@@ -13,6 +14,7 @@ from trio.lowlevel import (
     checkpoint,
     checkpoint_if_cancelled,
     current_task,
+    enable_ki_protection,
     reschedule,
     wait_task_rescheduled,
 )
@@ -68,8 +70,8 @@ class Mailbox:
         self._data: deque[Any] | None = None
         """What came after the first."""
         self._control: deque[Any] | None = None
-        self._line: dict[Reply[Any] | _Sender, None] | None = None
-        """Empty unless the mailbox is full."""
+        self._line: OrderedDict[Reply[Any] | _Sender, None] | None = None
+        """Empty unless the mailbox is full. Left from both the front and the middle, in constant time."""
         self.receiver: Task | None = None
         """Who waits for a message: there is none to be had. None while the receiver is busy."""
         self._burst = BURST
@@ -82,6 +84,7 @@ class Mailbox:
 
     # ---------------------------------------------------------------- putting
 
+    @enable_ki_protection
     def offer(self, item: Any) -> bool:
         """Put without waiting. False: full, nothing happened. Raises `Closed`."""
         if self.closed:
@@ -101,6 +104,7 @@ class Mailbox:
         data.append(item)
         return True
 
+    @enable_ki_protection
     def control(self, item: Any) -> None:
         """Put into the control lane, which has no bound: only the runtime writes there. Raises `Closed`."""
         if self.closed:
@@ -110,6 +114,7 @@ class Mailbox:
         self._control.append(item)
         self.wake()
 
+    @enable_ki_protection
     async def send(self, item: Any) -> None:
         """Put, standing in line while the mailbox is full. Raises `Closed`."""
         await checkpoint_if_cancelled()
@@ -118,6 +123,7 @@ class Mailbox:
         else:
             await self.stand_in_line(item)
 
+    @enable_ki_protection
     async def stand_in_line(self, item: Any, wait: Wait | None = None) -> None:
         """What a sender does whose offer was refused. It is in line before the first checkpoint. Raises `Closed`.
 
@@ -132,6 +138,7 @@ class Mailbox:
 
         await wait_task_rescheduled(leave)
 
+    @enable_ki_protection
     def queue(self, reply: Reply[Any]) -> None:
         """Put a request, in line if the mailbox is full: its asker waits for the answer anyway. Raises `Closed`."""
         if not self.offer(reply):
@@ -140,9 +147,10 @@ class Mailbox:
     def stand(self, who: Reply[Any] | _Sender) -> None:
         """Join the line, in the step in which `offer` refused."""
         if self._line is None:
-            self._line = {}
+            self._line = OrderedDict()
         self._line[who] = None
 
+    @enable_ki_protection
     def leave(self, who: Reply[Any] | _Sender) -> None:
         """Somebody who stands in line, or whose request is here, gives up. Does nothing for anybody else.
 
@@ -165,8 +173,7 @@ class Mailbox:
         line = self._line
         if not line:
             return
-        who = next(iter(line))
-        del line[who]
+        who, _ = line.popitem(last=False)
         if type(who) is not _Sender:
             self._append(who)
             return
@@ -186,12 +193,20 @@ class Mailbox:
     # ---------------------------------------------------------------- receiving
 
     async def receive(self) -> Any:
-        """The next message, waiting without a deadline. Raises `Closed` when closed, whatever is still queued."""
-        while (item := self.take()) is None:
-            if not await self.more():
+        """The next message, waiting without a deadline. Raises `Closed` when closed, whatever is still queued.
+
+        Cancelled: nothing was taken.
+        """
+        while (item := self.take()) is None:  # as `more` does it, with no coroutine between the receiver and its sleep
+            if self.closed:
                 raise Closed
+            if self._may_sleep():
+                await wait_task_rescheduled(self._abort)
+            else:
+                await checkpoint()
         return item
 
+    @enable_ki_protection
     def take(self) -> Any:
         """The next message, or None. Then the receiver awaits `more`, and takes again.
 
@@ -216,16 +231,24 @@ class Mailbox:
         return item
 
     async def more(self) -> bool:
-        """Wait, without a deadline, until there may be a message to take. False: it is closed."""
+        """Wait, without a deadline, until there may be a message to take. False: it is closed. For one task."""
         if self.closed:
             return False
+        if self._may_sleep():
+            await wait_task_rescheduled(self._abort)
+        else:
+            await checkpoint()
+        return True
+
+    def _may_sleep(self) -> bool:
+        """Nothing is there: the current task is the one to be woken. Else its burst is over, and it lets others run."""
+        if self.receiver is not None:
+            raise trio.BusyResourceError("another task receives from this mailbox already")
         self._burst = BURST
         if self._first is not None or self._control is not None:
-            await checkpoint()
-        else:
-            self._data = self._line = None
-            self.receiver = current_task()
-            await wait_task_rescheduled(self._abort)
+            return False
+        self._data = self._line = None
+        self.receiver = current_task()
         return True
 
     def _abort(self, _raise_cancel: Any) -> Abort:
@@ -245,6 +268,7 @@ class Mailbox:
 
     # ---------------------------------------------------------------- the end
 
+    @enable_ki_protection
     def close(self) -> None:
         """Take and give nothing any more: the receiver and every sender in line are told. Idempotent."""
         self.closed = True
@@ -255,6 +279,7 @@ class Mailbox:
                 self.leave(who)
                 reschedule(who.task, outcome.Error(Closed()))
 
+    @enable_ki_protection
     def drain(self) -> list[Reply[Any]]:
         """Take everything out when it was closed, and give the requests, so that their askers can be told."""
         left = [*(self._control or ()), self._first, *(self._data or ()), *(self._line or ())]

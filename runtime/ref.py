@@ -12,6 +12,7 @@ from trio.lowlevel import (
     checkpoint,
     checkpoint_if_cancelled,
     current_task,
+    enable_ki_protection,
     reschedule,
     wait_task_rescheduled,
 )
@@ -174,6 +175,7 @@ class Ref(Node):
                 {"path": self.name, "capacity": mailbox.capacity},
             )
 
+    @enable_ki_protection
     async def send(self, message: Message) -> None:
         """Put a message into the mailbox, standing in line (without a deadline) while it is full.
 
@@ -195,6 +197,7 @@ class Ref(Node):
         except Closed:
             raise self.stopped() from None
 
+    @enable_ki_protection
     async def ask(self, message: Request[R], *, urgent: bool = False) -> R:
         """Wait, without a deadline of its own, for the answer.
 
@@ -236,6 +239,7 @@ class Ref(Node):
         else:
             mailbox.queue(reply)
 
+    @enable_ki_protection
     async def join(self) -> str:
         """Wait, without a deadline, until it has ended for good; the reason.
 

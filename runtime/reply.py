@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, final
 
 import trio
-from trio.lowlevel import Abort, Task, cancel_shielded_checkpoint, current_task, reschedule, wait_task_rescheduled
+from trio.lowlevel import (
+    Abort,
+    Task,
+    cancel_shielded_checkpoint,
+    current_task,
+    enable_ki_protection,
+    reschedule,
+    wait_task_rescheduled,
+)
 
 from greenroom.protocol.errors import ActorError
 from greenroom.runtime.messages import Request, Withdrawn
@@ -102,6 +110,7 @@ class Reply(Wait, Generic[R]):
         """Let `await ref.ask(...)` raise `error`. False: it was settled before, and nothing happened."""
         return self._settle(FAILED, error)
 
+    @enable_ki_protection
     def _settle(self, state: int, value: Any) -> bool:
         if self.state > KEPT:
             return False
@@ -114,6 +123,7 @@ class Reply(Wait, Generic[R]):
             reschedule(task)
         return True
 
+    @enable_ki_protection
     async def wait(self) -> R:
         """The answer, whenever it comes; for one task. Raises what it failed with.
 
@@ -142,6 +152,7 @@ class Reply(Wait, Generic[R]):
         finally:
             del error, self  # no cycle through the traceback
 
+    @enable_ki_protection
     def withdraw(self) -> None:
         """Give the question up, as the cancellation of its asker does. Does nothing once it is settled."""
         if self.state > KEPT:

@@ -12,6 +12,7 @@ from typing import final
 
 import msgspec
 import trio
+from trio.lowlevel import enable_ki_protection
 
 from greenroom.protocol.errors import ActorError
 from greenroom.protocol.tree import ActorSnapshot, TreeSnapshot, WaitSnapshot
@@ -72,6 +73,7 @@ class Tree:
         self._failed = self.bus.declare("actor/failed", ActorFailed)
         self._ended = self.bus.declare("actor/ended", ActorEnded)
 
+    @enable_ki_protection
     def spawn(
         self,
         child: Actor | Callable[[], Actor],
@@ -137,6 +139,7 @@ class Tree:
             place = found
         return place
 
+    @enable_ki_protection
     def begin_stop(self, ref: Ref, grace: float, reason: str) -> None:
         """Mark an actor as stopping and see to it that it ends. Again: only a shorter grace counts."""
         if ref.parent is None:
@@ -170,10 +173,10 @@ class Tree:
 
     def announce_failed(self, ref: Ref, error: Exception, restarting: bool) -> None:
         """Told by an actor's task. Logged as well: a failure that nobody listens for must show somewhere."""
-        logger.error("%s failed%s", ref.path, " and begins anew" if restarting else "", exc_info=error)
+        logger.error("%s failed%s", ref.path or "/", " and begins anew" if restarting else "", exc_info=error)
         event, announce = self._failed
         if event.heard:
-            announce(ActorFailed(ref.path, error, restarting))
+            announce(ActorFailed(ref.path or "/", error, restarting))
 
     def announce_ended(self, ref: Ref, reason: str) -> None:
         """Told by an actor's task, as the last thing it does."""
@@ -237,6 +240,8 @@ async def run_tree() -> AsyncGenerator[Tree]:
                 root.state = "stopping"
                 root.mailbox.close()
                 await end_all(root)
+            except trio.Cancelled:
+                raise
             except BaseException as error:  # raised again below, where no nursery wraps it in a group
                 raised = error
             root.mailbox.close()

@@ -6,6 +6,7 @@ import gc
 import logging
 import weakref
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from typing import Any, assert_type
 
 import pytest
@@ -671,6 +672,44 @@ async def test_an_actor_does_not_run_as_whoever_spawned_it() -> None:
         parent = tree.spawn(Player(), "a")
         child: Ref = await parent.ask(Call(spawn))
         assert await child.ask(Call(lambda _: CURRENT.get())) is child
+
+
+async def test_a_handler_runs_in_its_actors_context_whoever_asks(kind: type[Player] | type[Prop]) -> None:
+    """What one handler sets the next one sees, and the asker does not."""
+    mark: ContextVar[str] = ContextVar("mark", default="unset")
+    async with run_tree() as tree:
+        ref = tree.spawn(kind(), "a")
+        await quiet()
+        mark.set("the asker's")
+        assert await ref.ask(Call(lambda _: mark.get())) == "unset"
+        await ref.ask(Call(lambda _: mark.set("the actor's") and None))
+        assert await ref.ask(Call(lambda _: mark.get())) == "the actor's"
+        ref.tell(Call(lambda me: me.notes.append(mark.get())))
+        assert await ref.ask(Call(lambda me: list(me.notes))) == ["the actor's"]
+        assert mark.get() == "the asker's"
+
+
+async def test_an_interrupt_strikes_a_handler_and_never_the_kernels_own_steps() -> None:
+    """Nothing is left of an ask whose handler it ends in the asker's step."""
+
+    def interrupted(_: Any) -> None:
+        protected.append(trio.lowlevel.currently_ki_protected())
+        raise KeyboardInterrupt
+
+    class Looks(Prop):
+        def on_end(self, reason: str) -> None:
+            protected.append(trio.lowlevel.currently_ki_protected())
+
+    protected: list[bool] = []
+    async with run_tree() as tree:
+        ref = tree.spawn(Looks(), "a")
+        await quiet()
+        with pytest.raises(KeyboardInterrupt):
+            await ref.ask(Call(interrupted))
+        assert nothing_is_left(ref)
+        assert await ref.ask(Echo(1)) == 1
+        await ref.stop()
+    assert protected == [False, True]
 
 
 async def test_an_idle_actor_holds_nothing_of_its_last_message(kind: type[Player] | type[Prop]) -> None:

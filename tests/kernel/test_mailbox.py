@@ -100,6 +100,35 @@ async def test_a_receiver_that_is_woken_twice_in_one_step_runs_once() -> None:
         nursery.cancel_scope.cancel()
 
 
+async def test_a_mailbox_has_one_receiver() -> None:
+    mailbox = Mailbox()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(mailbox.receive)
+        await quiet()
+        with pytest.raises(trio.BusyResourceError):
+            await mailbox.receive()
+        mailbox.offer("to the first")
+
+
+async def test_a_long_line_is_let_in_one_after_the_other_and_may_be_left_anywhere() -> None:
+    mailbox = Mailbox(1)
+    mailbox.offer(-1)
+    scopes = [trio.CancelScope() for _ in range(300)]
+
+    async def send(number: int) -> None:
+        with scopes[number]:
+            await mailbox.send(number)
+
+    async with trio.open_nursery() as nursery:
+        for number in range(300):
+            nursery.start_soon(send, number)
+            await quiet()
+        for number in range(0, 300, 3):
+            scopes[number].cancel()
+        received = [await mailbox.receive() for _ in range(201)]
+    assert received == [-1, *(number for number in range(300) if number % 3)]
+
+
 async def test_a_busy_receiver_lets_others_run() -> None:
     mailbox = Mailbox(10_000)
     for number in range(10 * BURST):
