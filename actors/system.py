@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import ssl
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -10,7 +11,7 @@ from typing import Any, final
 
 import msgspec
 
-from greenroom.actors.gateway import Gateway, GatewayLimits, Services, open_gateway
+from greenroom.actors.gateway import Access, Gateway, GatewayLimits, Services, open_gateway
 from greenroom.actors.terminal import TerminalManager, TerminalStore
 from greenroom.protocol.emitter import ErrorHandler
 from greenroom.protocol.forms import Form, FormSchema
@@ -78,9 +79,13 @@ class Runtime:
         trusted_hosts: Iterable[str] = (),
         trusted_origins: Iterable[str] = (),
         limits: GatewayLimits | None = None,
+        access: Access | None = None,
+        tls: ssl.SSLContext | None = None,
         name: str = "gateway",
     ) -> Gateway:
-        """Let programs and people of this machine in, at `gateway.url`; port 0 is a free one. See `open_gateway`.
+        """Let programs and people in, at `gateway.url`; port 0 is a free one. See `open_gateway`.
+
+        Without `access` tokens every program of this machine may do everything, and nobody else reaches it.
 
         It serves until the runtime ends, or until `gateway.stop()`.
         """
@@ -93,6 +98,8 @@ class Runtime:
             trusted_hosts=trusted_hosts,
             trusted_origins=trusted_origins,
             limits=limits,
+            access=access,
+            tls=tls,
         )
 
     def snapshot(self) -> TreeSnapshot:

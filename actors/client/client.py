@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import ssl
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from math import inf
@@ -14,7 +15,7 @@ import trio
 from greenroom.actors.client.attachment import AttachedTerminal
 from greenroom.actors.client.dialing import open_socket, parse_url
 from greenroom.actors.client.socket import ABNORMAL, NORMAL, PROTOCOL_ERROR, FrameSocket, SocketLimits
-from greenroom.protocol.errors import GreenroomError, RpcError
+from greenroom.protocol.errors import ConfigError, GreenroomError, RpcError
 from greenroom.protocol.forms import FormSchema, serialize_form
 from greenroom.protocol.rpc import (
     ANSWER,
@@ -312,7 +313,13 @@ def _milliseconds(seconds: float) -> float | None:
 
 
 @asynccontextmanager
-async def connect(url: str, *, limits: SocketLimits = LIMITS) -> AsyncGenerator[Client, None]:
+async def connect(
+    url: str,
+    *,
+    token: str | None = None,
+    tls: ssl.SSLContext | None = None,
+    limits: SocketLimits = LIMITS,
+) -> AsyncGenerator[Client, None]:
     """A client for the length of the block; `url` is a gateway's, such as `ws://127.0.0.1:8080/rpc`.
 
     ::
@@ -320,15 +327,22 @@ async def connect(url: str, *, limits: SocketLimits = LIMITS) -> AsyncGenerator[
         async with connect(gateway.url) as client:
             values = await client.ask("ops", {"fields": [{"control": "confirm", "name": "go"}]}, timeout=60)
 
-    Raises ConfigError URL, and RpcError CONNECT if there is no gateway or it refuses (`status`). If the connection ends
-    within the block, the block goes on, and its calls fail. Leaving the block closes the connection, within
-    `limits.close_timeout` seconds; forms that are still being asked through it are withdrawn.
+    `token` is presented where the gateway asks for one; over `ws://` it can be read on the way, so use `wss://` to
+    other machines. `tls` says whom to trust there (default: whom this machine trusts).
+
+    Raises ConfigError URL or TOKEN, and RpcError CONNECT if there is no gateway or it refuses (`status`). If the
+    connection ends within the block, the block goes on, and its calls fail. Leaving the block closes the connection,
+    within `limits.close_timeout` seconds; forms that are still being asked through it are withdrawn.
     """
     address = parse_url(url)
+    if token is not None and not (token.isascii() and token.isprintable() and token == token.strip()):
+        raise ConfigError(
+            "TOKEN", "The token holds what no HTTP header can: use printable ASCII, without spaces around."
+        )
     raised: Exception | None = None
     async with trio.open_nursery() as nursery:
         try:
-            client = Client(await open_socket(nursery, address, limits))
+            client = Client(await open_socket(nursery, address, limits, token, tls))
             nursery.start_soon(client.run)
             try:
                 yield client

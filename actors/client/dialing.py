@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from typing import final
 from urllib.parse import urlsplit
 
@@ -63,7 +64,13 @@ def _no_url() -> ConfigError:
     )
 
 
-async def open_socket(nursery: trio.Nursery, address: Address, limits: SocketLimits) -> FrameSocket:
+async def open_socket(
+    nursery: trio.Nursery,
+    address: Address,
+    limits: SocketLimits,
+    token: str | None = None,
+    tls: ssl.SSLContext | None = None,
+) -> FrameSocket:
     """Connect and shake hands, together within `limits.handshake_timeout` seconds.
 
     `nursery` must stay open until the socket is closed. Raises RpcError CONNECT, with the HTTP `status` if the gateway
@@ -71,20 +78,23 @@ async def open_socket(nursery: trio.Nursery, address: Address, limits: SocketLim
     """
     with trio.move_on_after(limits.handshake_timeout):
         try:
-            stream = GuardedStream(await open_stream(address), send_timeout=limits.send_timeout)
-            return await dial(nursery, stream, address.authority, address.resource, limits)
+            stream = GuardedStream(await open_stream(address, tls), send_timeout=limits.send_timeout)
+            headers = () if token is None else ((b"Authorization", b"Bearer " + token.encode()),)
+            return await dial(nursery, stream, address.authority, address.resource, limits, headers)
         except OSError as error:
             raise _no_gateway(address, f"{error.strerror or error}", None) from error
         except HandshakeFailed as error:
             why = "it speaks no WebSocket" if error.status is None else f"it answered with HTTP status {error.status}"
+            if error.status == 401:
+                why = "it wants a token, or another one than it was given"
             raise _no_gateway(address, why, error.status) from None
     raise _no_gateway(address, f"it did not answer within {limits.handshake_timeout:g} s", None)
 
 
-async def open_stream(address: Address) -> trio.abc.Stream:
-    """Connect, without a deadline. Raises OSError. Cancelled: nothing is left."""
+async def open_stream(address: Address, tls: ssl.SSLContext | None = None) -> trio.abc.Stream:
+    """Connect, without a deadline. `tls` says whom to trust. Raises OSError. Cancelled: nothing is left."""
     if address.secure:
-        return await trio.open_ssl_over_tcp_stream(address.host, address.port, https_compatible=True)
+        return await trio.open_ssl_over_tcp_stream(address.host, address.port, https_compatible=True, ssl_context=tls)
     return await trio.open_tcp_stream(address.host, address.port)
 
 

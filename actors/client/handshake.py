@@ -16,6 +16,7 @@ from trio_websocket import (
 
 from greenroom.actors.client.socket import FrameSocket, SocketLimits
 from greenroom.actors.client.stream import GuardedStream
+from greenroom.protocol.access import PROTOCOL
 
 __all__ = ["HandshakeFailed", "accept", "dial"]
 
@@ -42,7 +43,7 @@ async def accept(nursery: trio.Nursery, stream: GuardedStream, limits: SocketLim
         request = await wrap_server_stream(
             library.as_nursery(), stream, _QUEUE, limits.message_size, receive_buffer_size=_RECEIVE
         )
-        return await request.accept()
+        return await request.accept(subprotocol=PROTOCOL if PROTOCOL in request.proposed_subprotocols else None)
 
     return await _open(nursery, stream, limits, shake)
 

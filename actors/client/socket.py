@@ -23,6 +23,7 @@ __all__ = [
     "ABNORMAL",
     "GOING_AWAY",
     "NORMAL",
+    "POLICY_VIOLATION",
     "PROTOCOL_ERROR",
     "TOO_BIG",
     "TRY_AGAIN",
@@ -35,6 +36,7 @@ GOING_AWAY: Final = 1001
 PROTOCOL_ERROR: Final = 1002
 ABNORMAL: Final = 1006
 """Never sent: what an end without a close frame is called (RFC 6455, section 7.4)."""
+POLICY_VIOLATION: Final = 1008
 TOO_BIG: Final = 1009
 TRY_AGAIN: Final = 1013
 

@@ -1,8 +1,18 @@
 """The gateway: one port at which programs and people reach the runtime."""
 
 from greenroom.actors.client.socket import SocketLimits
+from greenroom.actors.gateway.access import Access, AccessToken, read_tokens
 from greenroom.actors.gateway.connection import GatewayLimits
 from greenroom.actors.gateway.listener import Gateway, open_gateway
 from greenroom.actors.gateway.methods import Services
 
-__all__ = ["Gateway", "GatewayLimits", "Services", "SocketLimits", "open_gateway"]
+__all__ = [
+    "Access",
+    "AccessToken",
+    "Gateway",
+    "GatewayLimits",
+    "Services",
+    "SocketLimits",
+    "open_gateway",
+    "read_tokens",
+]

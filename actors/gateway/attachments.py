@@ -7,7 +7,9 @@ from typing import final
 
 from msgspec import UNSET
 
+from greenroom.actors.gateway.access import Usage
 from greenroom.actors.terminal import Notice, Terminal, TerminalManager
+from greenroom.protocol.errors import RpcError
 from greenroom.protocol.rpc import (
     FORM_ANSWERED,
     FORM_EXPIRED,
@@ -28,14 +30,26 @@ __all__ = ["Attachments", "encode_notice"]
 class Attachments:
     """Subscriptions by the name of the terminal, at most one each. `send` takes the frames, and must not wait."""
 
-    def __init__(self, terminals: TerminalManager, send: Callable[[bytes], object]) -> None:
+    def __init__(
+        self, terminals: TerminalManager, send: Callable[[bytes], object], usage: Usage, most: int | None
+    ) -> None:
         self._terminals = terminals
         self._send = send
+        self._usage = usage
+        self._most = most
+        """How many there may be in that usage; None: any number."""
         self._ends: dict[str, Callable[[], None]] = {}
 
     def attach(self, terminal: Terminal) -> Attachment:
-        """What is pending there; from this very step on whatever happens there is sent."""
+        """What is pending there; from this very step on whatever happens there is sent. Raises RpcError BUSY."""
         if terminal.name not in self._ends:
+            if self._most is not None and self._usage.subscriptions >= self._most:
+                raise RpcError(
+                    "BUSY",
+                    f"This token is attached to {self._most} terminals already, as many as it may; detach from one.",
+                    {"most": self._most},
+                )
+            self._usage.subscriptions += 1
             self._ends[terminal.name] = self._terminals.subscribe(terminal.name, self._notify)
         return Attachment(
             terminal=terminal.name,
@@ -47,6 +61,7 @@ class Attachments:
         """Send nothing of that terminal any more. False: nothing was sent before either."""
         end = self._ends.pop(name, None)
         if end is not None:
+            self._usage.subscriptions -= 1
             end()
         return end is not None
 

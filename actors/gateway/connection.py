@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import secrets
+import ssl
+from contextlib import suppress
 from typing import NamedTuple, final
 
 import msgspec
@@ -12,17 +14,22 @@ import trio
 from greenroom.actors.client.handshake import HandshakeFailed, accept
 from greenroom.actors.client.socket import SocketLimits
 from greenroom.actors.client.stream import GuardedStream
+from greenroom.actors.gateway.access import Access, Caller, presented_token
 from greenroom.actors.gateway.fence import Fence
 from greenroom.actors.gateway.http import HttpConnection, HttpRequest, HttpResponse, Refused, text_response
 from greenroom.actors.gateway.methods import Services
 from greenroom.actors.gateway.routes import Routes
 from greenroom.actors.gateway.session import Session
 from greenroom.actors.gateway.upgrade import upgrade_objection
+from greenroom.protocol.bridge import TOKEN_HEADER
 from greenroom.runtime.actor import Actor
 
 __all__ = ["RPC_PATH", "Connection", "Front", "GatewayLimits"]
 
 RPC_PATH = "/rpc"
+
+REFUSAL = "A token is needed here, and this request brought none that is valid."
+"""Said of every token alike: missing, unknown, expired or revoked."""
 
 logger = logging.getLogger("greenroom.gateway")
 
@@ -38,6 +45,12 @@ class GatewayLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How long the body of a request may take."""
     calls: int = 1024
     """How many calls one connection may have under way."""
+    connections: int = 1024
+    """How many WebSockets the holders of one token may have open."""
+    subscriptions: int = 4096
+    """To how many terminals they may be attached, over all of these."""
+    requests: float = 200.0
+    """How many requests a second they may send; five times as many may come at once."""
     socket: SocketLimits = SocketLimits()
     """What goes for WebSockets, and for every send."""
 
@@ -47,8 +60,10 @@ class Front(NamedTuple):
 
     services: Services
     fence: Fence
+    access: Access
     routes: Routes
     limits: GatewayLimits
+    tls: ssl.SSLContext | None
 
 
 @final
@@ -58,11 +73,18 @@ class Connection(Actor):
     def __init__(self, stream: trio.abc.Stream, front: Front) -> None:
         super().__init__()
         self._accepted = stream
+        self._peer = ""
         self._front = front
+        self._tls = None
+        if front.tls is not None:
+            # It ends as HTTPS does: browsers close without saying so in TLS.
+            stream = self._tls = trio.SSLStream(stream, front.tls, server_side=True, https_compatible=True)
         self._stream = GuardedStream(stream, send_timeout=front.limits.socket.send_timeout)
         self._session: Session | None = None
 
     async def on_start(self) -> None:
+        with suppress(OSError):  # it has gone already
+            self._peer = _peer(self._accepted)
         self.start_soon(self._serve)
 
     def on_end(self, reason: str) -> None:
@@ -81,6 +103,9 @@ class Connection(Actor):
     async def _serve(self) -> None:
         limits = self._front.limits
         try:
+            if self._tls is not None:
+                with trio.fail_after(limits.head_timeout):
+                    await self._tls.do_handshake()
             http = HttpConnection(
                 self._stream,
                 head_limit=limits.head_size,
@@ -91,7 +116,7 @@ class Connection(Actor):
             if await self._converse(http):
                 with trio.move_on_after(limits.socket.close_timeout):
                     await self._stream.linger()
-        except (trio.BrokenResourceError, trio.ClosedResourceError):
+        except (trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError):
             logger.debug("%s: the peer has gone", self.ref.path)
         finally:
             await self._stream.kill()
@@ -106,10 +131,17 @@ class Connection(Actor):
                     response = await self._respond(request)
                 elif (objection := upgrade_objection(request)) is not None:
                     response = objection
+                elif (caller := self._front.access.identify(_presented(request))) is None:
+                    response = text_response(401, REFUSAL, ("WWW-Authenticate", "Bearer"))
+                elif caller.token is not None and caller.usage.connections >= self._front.limits.connections:
+                    response = text_response(429, "This token has as many connections open as it may.")
                 else:
                     http.hand_over()
-                    await self._serve_rpc()
+                    await self._serve_rpc(caller)
                     return False
+                if response.status == 401:
+                    # Whoever guesses waits longer each time; nobody else does.
+                    await trio.sleep(self._front.access.failed(self._peer))
                 if not await http.answer(response):
                     return True
         except Refused as refused:
@@ -135,12 +167,26 @@ class Connection(Actor):
             logger.exception("%s: %s failed; correlation %s", self.ref.path, request.path, correlation)
             return text_response(500, f"The server failed at this. Its log has the details under {correlation}.")
 
-    async def _serve_rpc(self) -> None:
+    async def _serve_rpc(self, caller: Caller) -> None:
         limits = self._front.limits
         async with trio.open_nursery() as nursery:
             try:
                 socket = await accept(nursery, self._stream, limits.socket)
             except HandshakeFailed:
                 return
-            self._session = Session(self.ref.path, socket, self._front.services, most_calls=limits.calls)
-            await self._session.serve()
+            self._session = Session(self.ref.path, socket, self._front, caller)
+            caller.usage.connections += 1
+            try:
+                await self._session.serve()
+            finally:
+                caller.usage.connections -= 1
+
+
+def _presented(request: HttpRequest) -> str | None:
+    protocols = [entry.strip() for value in request.values("sec-websocket-protocol") for entry in value.split(",")]
+    return presented_token(request.values("authorization"), protocols, request.values(TOKEN_HEADER))
+
+
+def _peer(stream: trio.abc.Stream) -> str:
+    """Where the other end is; empty where there is no such thing."""
+    return str(stream.socket.getpeername()[0]) if isinstance(stream, trio.SocketStream) else ""

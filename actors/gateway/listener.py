@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import logging
+import ssl
 from collections.abc import Iterable, Sequence
 from typing import Final, final
 
 import trio
 
+from greenroom.actors.gateway.access import Access
 from greenroom.actors.gateway.bridge import add_bridge
 from greenroom.actors.gateway.connection import RPC_PATH, Connection, Front, GatewayLimits
 from greenroom.actors.gateway.fence import Fence, is_loopback
@@ -81,12 +83,13 @@ class Listener(Actor):
 class Gateway:
     """A gateway that listens. It ends with its runtime, or by `stop`."""
 
-    def __init__(self, ref: Ref, connections: Ref, address: tuple[str, int]) -> None:
+    def __init__(self, ref: Ref, connections: Ref, address: tuple[str, int], *, secure: bool) -> None:
         self.ref = ref
         """The address of its actor, beneath which its connections are."""
         self._connections = connections
         self.host, self.port = address
         """Where it listens."""
+        self._scheme = "wss" if secure else "ws"
 
     @property
     def authority(self) -> str:
@@ -96,7 +99,7 @@ class Gateway:
     @property
     def url(self) -> str:
         """What a client connects to."""
-        return f"ws://{self.authority}{RPC_PATH}"
+        return f"{self._scheme}://{self.authority}{RPC_PATH}"
 
     @property
     def connections(self) -> int:
@@ -121,22 +124,28 @@ async def open_gateway(
     trusted_hosts: Iterable[str] = (),
     trusted_origins: Iterable[str] = (),
     limits: GatewayLimits | None = None,
+    access: Access | None = None,
+    tls: ssl.SSLContext | None = None,
 ) -> Gateway:
     """Listen at `host` and `port` (0: a free one), as the actor `/<name>`; accepting has begun when it returns.
 
-    Raises ConfigError: BIND for a host that other machines can reach, TRUST for a trusted host or origin that is not
-    written as browsers send it. Raises OSError if the port is taken, and ActorError EXISTS if the name is. Cancelled:
-    nothing is left.
+    `access` are the tokens; without any, whoever reaches the gateway may do everything, and it listens at this
+    machine's own addresses only. `tls` is the server's side of TLS, with its certificate loaded.
+
+    Raises ConfigError: BIND for a host that other machines can reach while there are no tokens, TRUST for a trusted
+    host or origin that is not written as browsers send it. Raises OSError if the port is taken, and ActorError EXISTS
+    if the name is. Cancelled: nothing is left.
     """
+    access = access or Access()
     routes = Routes()
     add_page(routes)
-    add_bridge(routes, services.terminals)
-    front = Front(services, Fence(trusted_hosts, trusted_origins), routes, limits or GatewayLimits())
-    if not is_loopback(host):
+    add_bridge(routes, services.terminals, access)
+    front = Front(services, Fence(trusted_hosts, trusted_origins), access, routes, limits or GatewayLimits(), tls)
+    if access.open and not is_loopback(host):
         raise _not_bound(host)
     listeners = await trio.open_tcp_listeners(port, host=host, backlog=BACKLOG)
     try:
-        address = _address(listeners)
+        address = _address(listeners, anywhere=not access.open)
         ref = tree.spawn(Place(), name)
         connections = tree.spawn(Place(), "connections", parent=ref)
         tree.spawn(Listener(listeners, connections, front), "listener", parent=ref)
@@ -144,16 +153,19 @@ async def open_gateway(
         for listener in listeners:
             listener.socket.close()
         raise
-    gateway = Gateway(ref, connections, address)
-    logger.warning("The gateway at %s serves every program of this machine: no token is configured.", gateway.url)
+    gateway = Gateway(ref, connections, address, secure=tls is not None)
+    if access.open:
+        logger.warning("The gateway at %s serves every program of this machine: no token is configured.", gateway.url)
     return gateway
 
 
-def _address(listeners: list[trio.SocketListener]) -> tuple[str, int]:
-    """The address to tell; where a name stands for several, each must be of this machine, and the port the same."""
+def _address(listeners: list[trio.SocketListener], *, anywhere: bool) -> tuple[str, int]:
+    """The address to tell; where a name stands for several, the port is the same, and each is of this machine unless
+    they
+    may be `anywhere`."""
     names = [listener.socket.getsockname() for listener in listeners]
     for listener, name in zip(list(listeners), names, strict=True):
-        if not is_loopback(name[0]):
+        if not anywhere and not is_loopback(name[0]):
             raise _not_bound(name[0])
         if name[1] != names[0][1]:  # port 0 means another one for each address: keep to the first
             listener.socket.close()

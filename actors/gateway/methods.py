@@ -7,7 +7,10 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
+from msgspec import UnsetType
+
 from greenroom.actors.terminal import Terminal, TerminalManager
+from greenroom.protocol.access import Grants
 from greenroom.protocol.errors import RpcError, TerminalError
 from greenroom.protocol.forms import Form, parse_form
 from greenroom.protocol.rpc import (
@@ -46,8 +49,8 @@ from greenroom.protocol.rpc import (
     Withdrawal,
     WithdrawForm,
 )
-from greenroom.protocol.terminals import AnswerResult
-from greenroom.protocol.tools import ToolCall, ToolResult
+from greenroom.protocol.terminals import AnswerFailure, AnswerRefusal, AnswerResult
+from greenroom.protocol.tools import ToolCall, ToolFailure, ToolResult
 from greenroom.protocol.tree import TreeSnapshot
 from greenroom.runtime.tools import ToolManager
 
@@ -98,7 +101,7 @@ def _serves(
 @_serves(LIST_TERMINALS)
 def _list_terminals(call: Call, params: ListTerminals) -> TerminalList:
     terminals = call.session.services.terminals
-    known = [terminal for name in terminals.terminals() if (terminal := terminals.terminal(name)) is not None]
+    known = [terminal for name in _known(call) if (terminal := terminals.terminal(name)) is not None]
     return TerminalList(
         terminals=tuple(
             TerminalInfo(name=terminal.name, pending=terminal.count, operated=terminal.operator is not None)
@@ -109,7 +112,7 @@ def _list_terminals(call: Call, params: ListTerminals) -> TerminalList:
 
 @_serves(ATTACH)
 def _attach(call: Call, params: AttachTerminal) -> Attachment:
-    return call.session.attachments.attach(_terminal(call, params.terminal))
+    return call.session.attachments.attach(_terminal(call, params.terminal, _grants(call).may_attach))
 
 
 @_serves(DETACH)
@@ -119,13 +122,18 @@ def _detach(call: Call, params: DetachTerminal) -> Detachment:
 
 @_serves(PENDING)
 def _pending(call: Call, params: ReadPending) -> PendingList:
-    if params.terminal is None:
-        return PendingList(pending=tuple(call.session.services.terminals.pending()))
-    return PendingList(pending=tuple(_terminal(call, params.terminal).pending()))
+    may_attach, terminals = _grants(call).may_attach, call.session.services.terminals
+    if params.terminal is not None:
+        return PendingList(pending=tuple(_terminal(call, params.terminal, may_attach).pending()))
+    names = filter(may_attach, terminals.terminals())
+    return PendingList(pending=tuple(record for name in names for record in terminals.pending(name)))
 
 
 @_serves(ASK)
 async def _ask(call: Call, params: AskTerminal) -> SubmittedValues:
+    _terminal(call, params.to, _grants(call).may_ask)
+    if not _grants(call).may_ask_as(params.from_):
+        raise _denied(f"ask in the name of {params.from_}")
     # `parse_form` drops what only a program can mean (custom rules); where it says no more than no, `Form` says why.
     form = Form(parse_form(params.schema) or params.schema)
     timeout = params.timeout / 1000 if isinstance(params.timeout, int | float) else params.timeout
@@ -135,20 +143,39 @@ async def _ask(call: Call, params: AskTerminal) -> SubmittedValues:
 
 @_serves(ANSWER)
 async def _answer(call: Call, params: AnswerForm) -> AnswerResult:
+    if not _grants(call).may_answer(params.terminal):
+        return AnswerFailure(error=AnswerRefusal("target"))
     return await call.session.services.terminals.answer(params.terminal, params.id, params.values, whole=True)
 
 
 @_serves(WITHDRAW)
 async def _withdraw(call: Call, params: WithdrawForm) -> Withdrawal:
-    return Withdrawal(withdrawn=await _terminal(call, params.terminal).withdraw(params.id))
+    terminal = _terminal(call, params.terminal, _grants(call).may_know)
+    record = terminal.pending(params.id)
+    asker = None if record is None or isinstance(record.from_, UnsetType) else record.from_
+    if record is None or not _grants(call).may_withdraw(asker):
+        return Withdrawal(withdrawn=False)
+    return Withdrawal(withdrawn=await terminal.withdraw(params.id))
 
 
-def _terminal(call: Call, name: str) -> Terminal:
-    terminals = call.session.services.terminals
-    terminal = terminals.terminal(name)
-    if terminal is not None:
+def _grants(call: Call) -> Grants:
+    return call.session.caller.grants
+
+
+def _known(call: Call) -> list[str]:
+    """The terminals of which the caller may know; the others are as if they were not there."""
+    return list(filter(_grants(call).may_know, call.session.services.terminals.terminals()))
+
+
+def _denied(what: str) -> RpcError:
+    return RpcError("DENIED", f"Your token does not let you {what}; ask whoever gave it to you.")
+
+
+def _terminal(call: Call, name: str, may: Callable[[str], bool]) -> Terminal:
+    terminal = call.session.services.terminals.terminal(name)
+    if terminal is not None and may(name):
         return terminal
-    known = terminals.terminals()
+    known = _known(call)
     more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
     raise TerminalError(
         "TARGET",
@@ -163,16 +190,21 @@ def _terminal(call: Call, name: str) -> Terminal:
 
 @_serves(LIST_TOOLS)
 def _list_tools(call: Call, params: ListTools) -> ToolList:
-    return ToolList(tools=tuple(call.session.services.tools.definitions()))
+    definitions = call.session.services.tools.definitions()
+    return ToolList(tools=tuple(tool for tool in definitions if _grants(call).may_call(tool.name)))
 
 
 @_serves(CALL_TOOL)
 async def _call_tool(call: Call, params: CallTool) -> ToolResult:
+    if not _grants(call).may_call(params.name):
+        return ToolFailure(id=str(call.id), name=params.name, error=f"tool not found: {params.name}")
     return await call.session.services.tools.execute(ToolCall(str(call.id), params.name, params.arguments))
 
 
 @_serves(TREE)
 def _tree(call: Call, params: ReadTree) -> TreeSnapshot:
+    if not _grants(call).may_read_tree:
+        raise _denied("read the tree")
     return call.session.services.snapshot()
 
 

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import logging
 import secrets
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import msgspec
 import trio
 
-from greenroom.actors.client.socket import ABNORMAL, GOING_AWAY, FrameSocket
+from greenroom.actors.client.socket import ABNORMAL, GOING_AWAY, POLICY_VIOLATION, FrameSocket
+from greenroom.actors.gateway.access import Caller
 from greenroom.actors.gateway.attachments import Attachments
 from greenroom.actors.gateway.calls import Batch, Call
-from greenroom.actors.gateway.methods import HANDLERS, Handler, Services, no_method
+from greenroom.actors.gateway.methods import HANDLERS, Handler, no_method
 from greenroom.protocol.errors import GreenroomError, RpcError
 from greenroom.protocol.rpc import METHODS, SHUTDOWN, RequestId, Shutdown, failure_of, frames
+
+if TYPE_CHECKING:
+    from greenroom.actors.gateway.connection import Front
 
 __all__ = ["Session"]
 
@@ -25,19 +29,22 @@ logger = logging.getLogger("greenroom.gateway")
 class Session:
     """Serves one WebSocket until it ends; then cancels the calls that came over it.
 
-    Plain handlers run at once, in the order in which their requests came; async ones each in a task of their own, at
-    most `most_calls` at a time.
+    Plain handlers run at once, in the order in which their requests came; async ones each in a task of their own, a
+    limited number at a time.
     """
 
     _nursery: trio.Nursery
     """Where calls run, while it serves."""
 
-    def __init__(self, name: str, socket: FrameSocket, services: Services, *, most_calls: int) -> None:
+    def __init__(self, name: str, socket: FrameSocket, front: Front, caller: Caller) -> None:
         self.name = name
-        self.services = services
-        self.attachments = Attachments(services.terminals, socket.send)
+        self.services = front.services
+        self.caller = caller
+        most = None if front.access.open else front.limits.subscriptions
+        self.attachments = Attachments(front.services.terminals, socket.send, caller.usage, most)
+        self._front = front
         self._socket = socket
-        self._most_calls = most_calls
+        self._most_calls = front.limits.calls
         self._calls: dict[Call, None] = {}
         """Those under way, oldest first."""
         self._by_id: dict[RequestId, Call] = {}
@@ -51,6 +58,8 @@ class Session:
         try:
             async with trio.open_nursery() as keepers:
                 socket.start(keepers)
+                if not self._front.access.open:
+                    keepers.start_soon(self._watch_token)
                 try:
                     async with trio.open_nursery() as self._nursery:
                         await socket.read(self._receive)
@@ -62,6 +71,14 @@ class Session:
             self.shut_down()
             await socket.close(self._last_words() if socket.code == GOING_AWAY else ())
             logger.debug("%s ended: %d %s", self.name, socket.code or ABNORMAL, socket.reason)
+
+    async def _watch_token(self) -> None:
+        """End with the token that opened it: at the latest one heartbeat after it expired or was revoked."""
+        while True:
+            await trio.sleep(self._front.limits.socket.ping_interval)
+            if not self._front.access.admits(self.caller):
+                self._socket.end(POLICY_VIOLATION, "the token is not valid any more")
+                return
 
     def shut_down(self) -> None:
         """Begin to end because the server does. Does nothing once it ends otherwise."""
@@ -92,6 +109,8 @@ class Session:
         id = None if isinstance(request.id, msgspec.UnsetType) else request.id
         call = Call(self, request.method, id, batch, answered=answered)
         try:
+            if self.caller.token is not None:
+                self._spend()
             if id is not None and id in self._by_id:
                 raise RpcError("REQUEST", "A call of this id is still under way; give each its own.", {"id": id})
             method = METHODS.get(request.method)
@@ -105,6 +124,11 @@ class Session:
                 self._answer(call, handler.function(call, params))
         except Exception as error:
             self._refuse(call, error)
+
+    def _spend(self) -> None:
+        rate = self._front.limits.requests
+        if not self.caller.usage.spend(trio.current_time(), rate, 5 * rate):
+            raise RpcError("BUSY", f"This token may send {rate:g} requests a second; send fewer.", {"rate": rate})
 
     def _run_soon(self, call: Call, handler: Handler, params: msgspec.Struct) -> None:
         if len(self._calls) >= self._most_calls:

@@ -13,6 +13,7 @@ import trio.testing
 from trio_websocket import ConnectionClosed, WebSocketConnection, wrap_client_stream
 
 from greenroom.actors.gateway import Gateway, GatewayLimits, Services
+from greenroom.actors.gateway.access import Access
 from greenroom.actors.gateway.connection import Connection, Front
 from greenroom.actors.gateway.fence import Fence
 from greenroom.actors.gateway.routes import Routes
@@ -148,7 +149,7 @@ def accept_stream(
     """
     pair = trio.testing.lockstep_stream_pair() if lockstep else trio.testing.memory_stream_pair()
     services = Services(runtime.terminals, runtime.tools, runtime.snapshot)
-    front = Front(services, Fence(), routes or Routes(), limits or GatewayLimits())
+    front = Front(services, Fence(), Access(), routes or Routes(), limits or GatewayLimits(), None)
     number = len(runtime.tree.root.children or ())
     runtime.spawn(Connection(pair[1], front), f"connection-{number}")
     return pair[0]
