@@ -13,7 +13,7 @@
     ├── WorkflowError
     ├── DatabaseError
     ├── RelationError
-    ├── WorkspaceError
+    ├── WorkspaceError           MODALITY RANGE PATTERN UNMATCHED AMBIGUOUS SURROGATE PATH CHANGED LIMIT IO
     ├── ConversationError
     ├── JournalError             OWNED FOREIGN NEWER CORRUPT READONLY FULL IO BUSY REFUSED STALE ENDED GAP CLOSED
     ├── ActorError               STOPPED MAILBOX_FULL UNKNOWN RESTARTS DEADLOCK
@@ -131,7 +131,10 @@ class RelationError(GreenroomError):
 
 
 class WorkspaceError(GreenroomError):
-    """A workspace operation that was refused."""
+    """A workspace operation that was refused.
+
+    Any: MODALITY, RANGE, PATTERN, UNMATCHED, AMBIGUOUS, SURROGATE, LIMIT. A directory's: PATH, CHANGED, IO.
+    """
 
 
 class ConversationError(GreenroomError):

@@ -9,6 +9,7 @@ import trio
 
 from greenroom.protocol.errors import WorkspaceError
 from greenroom.protocol.workspace import Query
+from greenroom.protocol.workspace.slicing import printable
 
 __all__ = ["Budget"]
 
@@ -39,5 +40,5 @@ class Budget:
                 "LIMIT",
                 f"Going through all files for this query takes more than {self._seconds:g} s, so it was given up and "
                 "nothing was changed. Look for something that is there less often, or set a limit.",
-                {"query": self._query.text, "seconds": self._seconds},
+                {"query": printable(self._query.text), "seconds": self._seconds},
             )

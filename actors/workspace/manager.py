@@ -25,7 +25,7 @@ SECONDS: Final = 5.0
 """How long going through all files may take, where nothing else is said."""
 
 THREADS: Final = 4
-"""How many calls of all workspaces together run in worker threads at a time."""
+"""How many calls of all workspaces together run in worker threads at a time, and how many searches beside them."""
 
 
 @final
@@ -40,9 +40,9 @@ class WorkspaceManager:
     """Workspaces by id, in order, one of them active or none. They live in the tree, beneath `/workspaces`.
 
     `store` keeps snapshots for `save` and `open`; with `auto_save`, every call that changes a workspace in memory saves
-    it before it answers. `undo` is how many calls can be undone in each, `seconds` how long one search or replacement
-    may take (`None`: any time), `hits` how many matches a search gives at most (`None`: all).
-    `error(exception, event)` hears what listeners raise.
+    it before it answers, and raises what the store raises, though the files are changed. `undo` is how many calls can
+    be undone in each, `seconds` how long one search or replacement may take (`None`: any time), `hits` how many matches
+    a search gives at most (`None`: all). `error(exception, event)` hears what listeners raise.
     """
 
     def __init__(
@@ -63,7 +63,8 @@ class WorkspaceManager:
         self._seconds = seconds
         self._hits = hits
         self._error = error
-        self._limiter = trio.CapacityLimiter(THREADS)
+        self._calls = trio.CapacityLimiter(THREADS)
+        self._searches = trio.CapacityLimiter(THREADS)
         self._workspaces: dict[str, Workspace] = {}
         self._active: str | None = None
         self._ref = tree.spawn(Workspaces(), "workspaces")
@@ -128,7 +129,7 @@ class WorkspaceManager:
         def open_directory() -> DirectoryWorkspace:
             return DirectoryWorkspace(root, announce=changes.append, limits=limits, private=private, undo=self._undo)
 
-        backing = await trio.to_thread.run_sync(open_directory, limiter=self._limiter)
+        backing = await trio.to_thread.run_sync(open_directory, limiter=self._calls)
         try:
             id = str(uuid.uuid4()) if id is None else id
             return self._enter(id, backing, changes, on, error, close=backing.close, root=os.fspath(root))
@@ -213,13 +214,13 @@ class WorkspaceManager:
         root: str | None = None,
     ) -> Workspace:
         emitter = Emitter(WORKSPACE_EVENTS, on=on, error=error or self._error)
-        actor = WorkspaceActor(backing, changes, emitter, self._limiter, saved=saved, close=close)
+        actor = WorkspaceActor(backing, changes, emitter, self._calls, saved=saved, close=close)
         ref = self._tree.spawn(actor, self._place(id), parent=self._ref)
         before = self._workspaces.get(id)
         if before is not None:
             before.destroy()
             before.ref.stop_soon(reason="replaced")
-        workspace = Workspace(id, ref, emitter, self._limiter, seconds=self._seconds, hits=self._hits, root=root)
+        workspace = Workspace(id, ref, emitter, self._searches, seconds=self._seconds, hits=self._hits, root=root)
         self._workspaces[id] = workspace
         if self.active is None:
             self._active = id

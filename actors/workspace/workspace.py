@@ -21,6 +21,7 @@ from greenroom.protocol.workspace import (
     Snapshot,
     search_files,
 )
+from greenroom.protocol.workspace.memory import LIGHT
 from greenroom.protocol.workspace.positions import cut
 from greenroom.runtime.ref import Ref
 
@@ -151,10 +152,9 @@ class Workspace:
 
         Returns the file, or the files, as they are then. MODALITY and RANGE where a range cannot be replaced.
         """
-        if isinstance(path, str):
-            return await self._perform(lambda files: files.write(path, text, range))
-        items = dict(path)
-        return await self._perform(lambda files: [files.write(path, text) for path, text in items.items()])
+        if isinstance(path, str) and range is not None:
+            return await self._perform(lambda files: files.write(path, text, range), text)
+        return await self._edit(lambda files: files.write, path, text)
 
     @overload
     async def prepend(self, path: str, text: str) -> File: ...
@@ -162,10 +162,7 @@ class Workspace:
     async def prepend(self, path: Mapping[str, str]) -> list[File]: ...
     async def prepend(self, path: str | Mapping[str, str], text: str = "") -> File | list[File]:
         """Put the text before what is there, or several. A missing file counts as empty; MODALITY where bytes are."""
-        if isinstance(path, str):
-            return await self._perform(lambda files: files.prepend(path, text))
-        items = dict(path)
-        return await self._perform(lambda files: [files.prepend(path, text) for path, text in items.items()])
+        return await self._edit(lambda files: files.prepend, path, text)
 
     @overload
     async def append(self, path: str, text: str) -> File: ...
@@ -173,17 +170,14 @@ class Workspace:
     async def append(self, path: Mapping[str, str]) -> list[File]: ...
     async def append(self, path: str | Mapping[str, str], text: str = "") -> File | list[File]:
         """Put the text after what is there, or several. A missing file counts as empty; MODALITY where bytes are."""
-        if isinstance(path, str):
-            return await self._perform(lambda files: files.append(path, text))
-        items = dict(path)
-        return await self._perform(lambda files: [files.append(path, text) for path, text in items.items()])
+        return await self._edit(lambda files: files.append, path, text)
 
     async def edit(self, path: str, old: str, new: str, *, replace_all: bool = False) -> Edited:
         """Replace a text that is there exactly once, or with `replace_all` as often as it is, by another.
 
         Raises `WorkspaceError` UNMATCHED, AMBIGUOUS, MODALITY; see `protocol.workspace.editing.edit`.
         """
-        return await self._perform(lambda files: files.edit(path, old, new, replace_all=replace_all))
+        return await self._perform(lambda files: files.edit(path, old, new, replace_all=replace_all), new)
 
     async def replace(
         self, query: str, replacement: str, *, regex: bool = False, sensitive: bool = True, limit: int | None = None
@@ -217,8 +211,17 @@ class Workspace:
         """
         return await self._perform(lambda files: files.undo())
 
-    async def _perform(self, operation: Callable[[Backing], R], *, slow: bool = False) -> R:
-        return await self.ref.ask(Perform(operation, slow))
+    async def _edit(
+        self, edit: Callable[[Backing], Callable[[str, str], File]], path: str | Mapping[str, str], text: str
+    ) -> File | list[File]:
+        """One edit of one file, or of each of several with its own text."""
+        if isinstance(path, str):
+            return await self._perform(lambda files: edit(files)(path, text), text)
+        items = dict(path)
+        return await self._perform(lambda files: [edit(files)(*item) for item in items.items()], *items.values())
+
+    async def _perform(self, operation: Callable[[Backing], R], *texts: str, slow: bool = False) -> R:
+        return await self.ref.ask(Perform(operation, slow or sum(map(len, texts)) > LIGHT))
 
 
 def _listed(paths: str | Iterable[str]) -> tuple[str, ...]:

@@ -62,7 +62,7 @@ class Matcher:
             raise WorkspaceError(
                 "PATTERN",
                 f"The query `{printable(query.text[:80])}` cannot be searched for. {error.message}",
-                {"query": query.text},
+                {"query": printable(query.text)},
             ) from None
 
     def spans(self, text: str) -> Iterator[Span]:

@@ -22,7 +22,7 @@ from greenroom.protocol.workspace.matching import Query
 from greenroom.protocol.workspace.positions import Range, cut
 from greenroom.protocol.workspace.searching import Check, ReplaceResult, find_replacements, unchecked
 
-__all__ = ["UNDO_CALLS", "UNDO_SIZE", "MemoryWorkspace"]
+__all__ = ["LIGHT", "UNDO_CALLS", "UNDO_SIZE", "MemoryWorkspace"]
 
 UNDO_CALLS: Final = 20
 """How many calls can be undone where nothing else is said."""

@@ -16,7 +16,6 @@ from types import FrameType
 from typing import Final
 
 from greenroom.actors.workspace import DirectoryWorkspace
-from greenroom.actors.workspace.directory.paths import TEMPORARY
 
 BEFORE: Final = "before\r\n" * 1000
 AFTER: Final = "after\n" * 2000
@@ -43,7 +42,7 @@ def main(folder: Path) -> None:
             assert found == AFTER
             print(step, littered)
             return
-        littered += any(folder.rglob(f"{TEMPORARY}*"))
+        littered += any(folder.rglob(".greenroom-*"))
 
 
 def save(folder: Path, step: int) -> None:

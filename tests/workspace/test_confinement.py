@@ -240,14 +240,16 @@ def test_a_file_is_no_folder(files: DirectoryWorkspace) -> None:
 
 
 def test_names_that_no_path_can_spell_are_passed_over(root: Path) -> None:
-    for name in (b"latin-\xe9.txt", b"back\\slash", b".greenroom-old"):
+    for name in (b"latin-\xe9.txt", b"back\\slash", b".greenroom-notes", b".greenroom-12.tmp"):
         (Path(os.fsdecode(os.fsencode(root) + b"/" + name))).write_bytes(b"x")
     (root / ".git").mkdir()
+    (root / ".greenroom-0123456789abcdef.tmp").mkdir()
     (root / ".git" / "config").write_text("[core]")
     workspace = DirectoryWorkspace(root)
     assert [info.path for info in workspace.infos()] == ["sub/a.txt"]
     workspace.close()
     assert (root / ".git" / "config").read_text() == "[core]"
+    assert len(list(root.iterdir())) == 7, "they stay where they are"
 
 
 def test_a_directory_that_is_none_cannot_be_opened(root: Path) -> None:

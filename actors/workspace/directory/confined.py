@@ -7,7 +7,6 @@ it (`openat` with `O_NOFOLLOW`, POSIX.1-2017). All of it blocks.
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 import sys
 import time
@@ -15,7 +14,7 @@ from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Final, NamedTuple, final
 
-from greenroom.actors.workspace.directory.paths import TEMPORARY, is_plain, path_error
+from greenroom.actors.workspace.directory.paths import is_plain, is_temporary, path_error, temporary_name
 from greenroom.protocol.errors import WorkspaceError
 
 if sys.platform != "win32":
@@ -130,7 +129,7 @@ class Confined:
         """
         files: dict[str, os.stat_result] = {}
         with _reported(self.root):
-            for path, status in self._walk(os.dup(self._descriptor), "", sweep):
+            for path, status in self._walk(os.open(".", _FOLDER, dir_fd=self._descriptor), "", sweep):
                 files[path] = status
                 if len(files) > most:
                     raise WorkspaceError(
@@ -147,7 +146,7 @@ class Confined:
                     name = entry.name
                     with suppress(FileNotFoundError, NotADirectoryError, PermissionError):  # gone, swapped, not ours
                         if not is_plain(name, self._private):
-                            if sweep and name.startswith(TEMPORARY):
+                            if sweep and is_temporary(name) and entry.is_file(follow_symlinks=False):
                                 os.unlink(name, dir_fd=folder)
                         elif entry.is_dir(follow_symlinks=False):
                             inner = os.open(name, _FOLDER, dir_fd=folder)
@@ -199,7 +198,7 @@ class Confined:
                 self._discard(save, name)
 
     def _stage(self, save: Save) -> str:
-        name = f"{TEMPORARY}{secrets.token_hex(8)}.tmp"
+        name = temporary_name()
         with _reported(save.path), self._folder(save.parts, make=True) as folder:
             assert folder is not None, "it was made"
             descriptor = os.open(name, _CREATE, 0o666 if save.like is None else 0o600, dir_fd=folder)
@@ -211,7 +210,8 @@ class Confined:
                         _dress(descriptor, save.like)
                     os.fsync(descriptor)
             except BaseException:
-                os.unlink(name, dir_fd=folder)
+                with suppress(OSError):
+                    os.unlink(name, dir_fd=folder)
                 raise
         return name
 
@@ -349,7 +349,7 @@ def _expect(folder: int, path: str, name: str, expected: os.stat_result | None) 
 def _put_anew(folder: int, path: str, name: str, staged: str) -> None:
     """Give the staged file its name, and overwrite nothing, whoever was quicker."""
     try:
-        os.link(staged, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+        os.link(staged, name, src_dir_fd=folder, dst_dir_fd=folder)
     except FileExistsError:
         raise changed_on_disk(path) from None
     except OSError:  # a file system that has no second names; nothing was there a moment ago

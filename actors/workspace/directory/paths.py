@@ -8,6 +8,7 @@ system, also by a name that is only taken for another one: a file system may ign
 from __future__ import annotations
 
 import re
+import secrets
 import unicodedata
 from collections.abc import Collection
 from typing import Final
@@ -15,14 +16,15 @@ from typing import Final
 from greenroom.protocol.errors import WorkspaceError
 from greenroom.protocol.workspace.slicing import find_lone_surrogate, printable
 
-__all__ = ["PRIVATE", "TEMPORARY", "is_plain", "path_error", "split_path"]
+__all__ = ["PRIVATE", "is_plain", "is_temporary", "path_error", "split_path", "temporary_name"]
 
 PRIVATE: Final = (".git", ".hg", ".svn")
 """Folders that are another program's own: an edit in them breaks it, or lets it run what was put there."""
 
-TEMPORARY: Final = ".greenroom-"
+_TEMPORARY: Final = ".greenroom-"
 """How the names of files begin that are being saved."""
 
+_STAGED = re.compile(re.escape(_TEMPORARY) + r"[0-9a-f]{16}\.tmp")
 _DRIVE = re.compile(r"[A-Za-z]:")
 
 
@@ -43,6 +45,16 @@ def split_path(path: str, private: Collection[str] = PRIVATE) -> tuple[str, ...]
 def is_plain(name: str, private: Collection[str] = PRIVATE) -> bool:
     """Whether a name that was found in the directory can be a part of a path."""
     return _flaw(name) is None and _part_flaw(name, private) is None
+
+
+def temporary_name() -> str:
+    """A name that no path can spell, for a file that is being saved."""
+    return f"{_TEMPORARY}{secrets.token_hex(8)}.tmp"
+
+
+def is_temporary(name: str) -> bool:
+    """Whether `temporary_name` has made the name."""
+    return _STAGED.fullmatch(name) is not None
 
 
 def path_error(path: str, why: str) -> WorkspaceError:
@@ -77,8 +89,8 @@ def _part_flaw(part: str, private: Collection[str]) -> str | None:
         return f"its part {part!r} may be taken for more than one name"
     if taken_for in private:
         return f"{taken_for} belongs to another program and is no part of the workspace"
-    if taken_for.startswith(TEMPORARY):
-        return f"names that begin with {TEMPORARY!r} are kept for files that are being saved"
+    if taken_for.startswith(_TEMPORARY):
+        return f"names that begin with {_TEMPORARY!r} are kept for files that are being saved"
     return None
 
 

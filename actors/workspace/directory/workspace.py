@@ -109,18 +109,18 @@ class DirectoryWorkspace:
         return file.text if file is not None else None
 
     def files(self) -> tuple[File, ...]:
-        """All files in order, but for those that are over the limit."""
-        return tuple(self._file(path, found) for path, found in self._within_limits())
+        """All files in order, but for those that cannot be read or are over the limit."""
+        return tuple(file for file, _ in self._read_all())
 
     def texts(self) -> tuple[File, ...]:
         """The files that are text, in order."""
-        return tuple(self._texts({}))
+        return tuple(file for file, _ in self._read_all(texts=True))
 
     def infos(self) -> tuple[FileInfo, ...]:
         """What a listing tells, in order. A file that cannot be read, or is over the limit, counts as binary."""
         return tuple(
             FileInfo(path, self._entries.described(path, found.status).state, found.status.st_size, 0, "binary")
-            if found.data is None or decode(found.data) is None
+            if found.data is None
             else self._file(path, found).info
             for path, found in self._all()
         )
@@ -155,8 +155,9 @@ class DirectoryWorkspace:
     def replace(self, query: Query, replacement: str, check: Check = unchecked) -> ReplaceResult:
         """Replace matches in all texts; see `find_replacements`. No file is changed before all are ready to be."""
         with self._root.alone(), self._history.call() as call:
-            found: dict[str, Found] = {}
-            wanted = find_replacements(self._texts(found), query, replacement, check)
+            texts = list(self._read_all(texts=True))
+            wanted = find_replacements([file for file, _ in texts], query, replacement, check)
+            found = {file.path: one for file, one in texts}
             stale = [file.path for file in wanted.files if not self._entries.shows(file.path, found[file.path])]
             if stale:
                 raise changed_on_disk(*stale)
@@ -195,11 +196,12 @@ class DirectoryWorkspace:
     def clear(self) -> None:
         """Remove all files."""
         with self._root.alone(), self._history.call() as call:
-            paths = self._root.walk(self._limits.files)
-            for path, found in [(path, self._current(path)) for path in paths]:
+            statuses = self._root.walk(self._limits.files)
+            self._refuse_over_total(sum(status.st_size for status in statuses.values()))
+            for path, found in [(path, self._current(path)) for path in statuses]:
                 if found is not None:
                     self._drop(call, path, found)
-            if paths:
+            if statuses:
                 self._announce(Cleared())
 
     # ---------------------------------------------------------------- undoing
@@ -274,28 +276,24 @@ class DirectoryWorkspace:
             if found is not None:
                 yield path, found
 
-    def _within_limits(self) -> Iterator[tuple[str, Found]]:
-        """The files that can be read, in order. LIMIT if there is too much of them."""
-        total, most = 0, self._limits.total_bytes
+    def _read_all(self, *, texts: bool = False) -> Iterator[tuple[File, Found]]:
+        """The files that can be read, or only the texts among them, in order. LIMIT if there is too much of them."""
+        total = 0
         for path, found in self._all():
-            if found.data is not None:
+            if found.data is not None and not (texts and decode(found.data) is None):
                 total += len(found.data)
-                if total > most:
-                    raise WorkspaceError(
-                        "LIMIT",
-                        f"The files of {self._root.root} have more than {most:,} bytes, too many to read at once. "
-                        "Use a smaller directory, or allow more.",
-                        {"path": self._root.root, "limit": most},
-                    )
-                yield path, found
+                self._refuse_over_total(total)
+                yield self._file(path, found), found
 
-    def _texts(self, read: dict[str, Found]) -> Iterator[File]:
-        """The texts in order; `read` gets what each was made of."""
-        for path, found in self._within_limits():
-            assert found.data is not None, "it was read"
-            if decode(found.data) is not None:
-                read[path] = found
-                yield self._file(path, found)
+    def _refuse_over_total(self, total: int) -> None:
+        most = self._limits.total_bytes
+        if total > most:
+            raise WorkspaceError(
+                "LIMIT",
+                f"The files of {self._root.root} have more than {most:,} bytes, too many to hold at once. Use a "
+                "smaller directory, or allow more.",
+                {"path": self._root.root, "limit": most},
+            )
 
     def _file(self, path: str, found: Found) -> File:
         if found.data is None:
