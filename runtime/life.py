@@ -46,8 +46,8 @@ class Life:
 
     def fail(self, error: Exception) -> None:
         """End as failed, after the step that runs now. Its first failure is the one that counts."""
-        if self.failure is not None:
-            logger.error("%s failed again while it was ending", self.actor.ref.path, exc_info=error)
+        if self.failure is not None or self._let_go:
+            logger.error("%s failed when it was ending already", self.actor.ref.path, exc_info=error)
             return
         self.failure = error
         self.end()
@@ -305,9 +305,12 @@ def finish(ref: Ref) -> None:
         del ref.parent.children[ref.path.rpartition("/")[2]]
         if not ref.parent.children:
             ref.parent.children = None
-    for watcher in ref.watchers or ():
-        _contained(watcher, ref, of=ref)
-    ref.watchers = None
+    watchers, ref.watchers = ref.watchers, None
+    if watchers:
+        actor = CURRENT.set(None)  # what they start is not the actor's
+        for watcher in watchers.values():
+            _contained(watcher, ref, of=ref)
+        CURRENT.reset(actor)
     for wait in list(ref.asked or ()):
         if type(wait) is Ending:
             wait.end()

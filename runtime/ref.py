@@ -123,7 +123,7 @@ class Ref(Node):
         """The terminal that it operates: paths call both by that name."""
         self.supervision: Supervision | None = None
         """How it is restarted. None: never."""
-        self.watchers: list[Callable[[Ref], None]] | None = None
+        self.watchers: dict[object, Callable[[Ref], None]] | None = None
         self._work: Work | None = None
 
     @property
@@ -277,14 +277,24 @@ class Ref(Node):
         else:
             await Ending(None, self).wait()
 
-    def watch(self, watcher: Callable[[Ref], None]) -> None:
-        """Call `watcher(ref)` once, synchronously, when it has ended for good; at once if it has."""
+    def watch(self, watcher: Callable[[Ref], None]) -> Callable[[], None]:
+        """Call `watcher(ref)` once, synchronously, when it has ended for good; at once if it has.
+
+        The returned function ends the watch and may be called again.
+        """
+        key = object()
         if self.state == "ended":
             watcher(self)
         elif self.watchers is None:
-            self.watchers = [watcher]
+            self.watchers = {key: watcher}
         else:
-            self.watchers.append(watcher)
+            self.watchers[key] = watcher
+
+        def close() -> None:
+            if self.watchers is not None:
+                self.watchers.pop(key, None)
+
+        return close
 
     def notice(self, message: Message) -> None:
         """Post over the control lane, if the actor is there and cares."""

@@ -114,7 +114,7 @@ class Tree:
                 )
             supervision = Supervision(restart, child)
         actor = unused(child if isinstance(child, Actor) else child())
-        ref = Ref(path, self, place, capacity)
+        ref = Ref(path, place.tree, place, capacity)
         ref.supervision = supervision
         move_in(ref, actor)
         if place.children is None:

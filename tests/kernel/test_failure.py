@@ -251,7 +251,7 @@ async def test_a_second_failure_is_logged_and_the_first_one_counts(caplog: pytes
         ref = tree.spawn(Player(both), "a")
         await ref.join()
         assert failures == [("/a", Broken, False)]
-    assert [record.getMessage() for record in caplog.records] == ["/a failed again while it was ending", "/a failed"]
+    assert [record.getMessage() for record in caplog.records] == ["/a failed when it was ending already", "/a failed"]
 
 
 async def test_an_end_is_an_end_whatever_raises_on_the_way(caplog: pytest.LogCaptureFixture) -> None:

@@ -456,8 +456,25 @@ async def test_one_who_watches_is_called_once_when_nothing_is_left() -> None:
         top.watch(watch)
         await top.stop(reason="why")
         assert seen == [("/a", "why", 0)]
-        top.watch(watch)
+        top.watch(watch)()
         assert seen == [("/a", "why", 0)] * 2
+
+
+async def test_a_watch_may_be_closed_and_may_close_another() -> None:
+    async with run_tree() as tree:
+        ref = tree.spawn(Prop(), "a")
+        seen: list[str] = []
+
+        def first(_: Ref) -> None:
+            seen.append(f"first, as {CURRENT.get()}")
+            for close in closes:
+                close()
+
+        closes = [ref.watch(first)]
+        closes.append(ref.watch(lambda _: seen.append("second")))
+        ref.watch(lambda _: seen.append("closed"))()
+        await ref.stop()
+        assert seen == ["first, as None", "second"], "all that watched when it ended are told"
 
 
 @pytest.mark.parametrize("how", ["stop", "end", "cancel", "fail"])
