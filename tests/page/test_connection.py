@@ -23,7 +23,7 @@ def test_a_broken_connection_comes_back_and_what_was_typed_is_still_there(stage:
     page.get_by_label("Text").press("End")
     page.get_by_label("Text").press_sequentially(" and while it was away")
     send(page)
-    expect(page.get_by_role("alert")).to_contain_text("The connection broke")
+    expect(page.get_by_role("alert")).to_contain_text("nothing was sent")
     stage.listen_again()
     expect(page.locator("#connection")).to_have_text("Connected", timeout=20_000)
     expect(page.get_by_role("article")).to_have_count(1)
@@ -132,13 +132,38 @@ def test_an_answer_whose_outcome_is_not_known_is_neither_lost_nor_sent_twice(sta
     asked = stage.ask(form_of(TEXT))
     page.get_by_label("Text").fill("once")
     send(page)
-    expect(page.get_by_role("alert")).to_contain_text("before the answer was confirmed")
+    expect(page.get_by_role("alert")).to_contain_text("before the server had answered")
     expect(page.locator("#connection")).to_have_text("Connected")
     assert len(answers) == 1
     assert not asked.answered
     send(page)
     expect(notice(page)).to_contain_text("Thank you")
     assert asked.answer == {"x": "once"}
+
+
+def test_a_form_that_was_answered_as_the_connection_broke_is_not_called_lost(stage: Stage, open_page: Open) -> None:
+    page = open_page(stage.url)
+
+    def between(route: WebSocketRoute) -> None:
+        server = route.connect_to_server()
+
+        def pass_back(text: str | bytes) -> None:
+            if '"success":true' in str(text):
+                route.close()
+            else:
+                route.send(text)
+
+        route.on_message(server.send)
+        server.on_message(pass_back)
+
+    page.route_web_socket("**/rpc", between)
+    page.goto(stage.url_of(stage.home))
+    asked = stage.ask(form_of(TEXT))
+    page.get_by_label("Text").fill("arrived")
+    send(page)
+    expect(notice(page)).to_contain_text("your answer arrived before the connection broke")
+    expect(notice(page)).not_to_contain_text("was not sent")
+    assert asked.answer == {"x": "arrived"}
 
 
 # ---------------------------------------------------------------- terminals

@@ -99,6 +99,7 @@ def test_names_of_terminals_and_actors_are_text_too(stage: Stage, open_page: Ope
     page = open_page(stage.url_of(NASTY))
     expect(card(page)).to_contain_text(f"from asker {SEEN}")
     expect(page.get_by_role("heading", level=1)).to_have_text(SEEN)
+    assert not set(page.title()) & set(BIDI + "\x1b\x9b\x00") - set("gnp.exe x")
     expect(page.locator("#tree")).to_contain_text(SEEN)
     expect(page.locator("#waits")).to_contain_text(SEEN)
     assert page.locator("#tree img, nav img, main img").count() == 0

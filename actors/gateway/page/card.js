@@ -1,8 +1,8 @@
 /** One pending form: who asks what, how long there is, and its answer. */
 
-import { CallError } from "./connection.js";
+import { CallError, Disconnected } from "./connection.js";
 import { startCountdown, stopCountdown } from "./countdown.js";
-import { announce, element, isVisible, say } from "./display.js";
+import { announce, element, firstVisible, helpText, say } from "./display.js";
 import { FieldView, isShown, lockedView, titleOf } from "./field.js";
 
 /** The gateway takes messages of up to 1 MiB and closes the connection on a longer one. */
@@ -12,7 +12,7 @@ let lastNumber = 0;
 
 /** What to call a form: its label, else its name. */
 export function titleOfForm(schema) {
-  return [schema.label, schema.name].find((text) => text !== undefined && isVisible(text)) ?? "Untitled form";
+  return firstVisible(schema.label, schema.name) ?? "Untitled form";
 }
 
 /**
@@ -23,20 +23,23 @@ export class FormCard {
   #number = ++lastNumber;
   #schema;
   #send;
+  #onAnswered;
+  #onGone;
   #body;
   #alert;
   #button;
   #views = new Map();
   #sending = false;
+  #unconfirmed = false;
   #timer = element("span", { class: "countdown", role: "timer" });
 
   constructor(form, { send, onAnswered, onGone }) {
     this.form = form;
     this.title = titleOfForm(form.schema);
-    this.onAnswered = onAnswered;
-    this.onGone = onGone;
     this.#schema = form.schema;
     this.#send = send;
+    this.#onAnswered = onAnswered;
+    this.#onGone = onGone;
     this.#body = element("div", { id: this.#id("body"), class: "body", hidden: true });
     this.toggle = element(
       "button",
@@ -67,6 +70,11 @@ export class FormCard {
   /** Whether an answer is under way. */
   get sending() {
     return this.#sending;
+  }
+
+  /** Whether an answer was sent of which nobody here knows what became of it. */
+  get unconfirmed() {
+    return this.#unconfirmed;
   }
 
   /** Whether somebody has begun to answer. */
@@ -110,9 +118,7 @@ export class FormCard {
       event.preventDefault();
       this.#submit();
     });
-    const { help } = this.#schema;
-    if (help && isVisible(help)) this.#body.append(element("p", { class: "help", dir: "auto" }, help));
-    this.#body.append(fields);
+    this.#body.append(...[helpText(this.#schema.help), fields].filter(Boolean));
   }
 
   /** The fields in the order of the schema; neighbours of one group stand under its heading. */
@@ -151,7 +157,10 @@ export class FormCard {
     const values = this.#values();
     const broken = Object.keys(values).find((name) => [values[name]].flat().some(isBroken));
     if (broken !== undefined) {
-      this.#complain(["An answer holds half of a character, which no message can carry. Type it again."], this.#views.get(broken));
+      this.#complain(
+        ["An answer holds half of a character, which no message can carry. Type it again."],
+        this.#views.get(broken),
+      );
     } else if (new TextEncoder().encode(JSON.stringify(values)).length > LARGEST) {
       this.#complain(["The answers are too long to be sent: together they may have a million bytes."]);
     } else {
@@ -166,18 +175,17 @@ export class FormCard {
 
   async #deliver(values) {
     this.#alert.replaceChildren();
+    this.#unconfirmed = false;
     this.#markSending(true);
     try {
       const result = await this.#send(values);
-      if (result.success) this.onAnswered(this);
+      if (result.success) this.#onAnswered();
       else if (result.error.reason === "rejected") this.#showErrors(result.error.errors);
-      else this.onGone(this, result.error.reason);
+      else this.#onGone(result.error.reason);
     } catch (error) {
-      this.#complain([
-        error instanceof CallError
-          ? error.message
-          : "The connection broke before the answer was confirmed. If the form is still here after reconnecting, send it again.",
-      ]);
+      if (!(error instanceof CallError || error instanceof Disconnected)) throw error;
+      this.#unconfirmed = error.unconfirmed ?? false;
+      this.#complain([error.message]);
     } finally {
       this.#markSending(false);
     }
@@ -201,8 +209,11 @@ export class FormCard {
       if (messages.length) first ??= view;
     }
     const refused = errors.length - elsewhere.length;
-    const lines = elsewhere.map(({ field, message }) => `${fields.has(field) ? titleOf(fields.get(field)) : field}: ${message}`);
-    if (refused) lines.unshift(refused === 1 ? "One answer was not accepted." : `${refused} answers were not accepted.`);
+    const lines = elsewhere.map(
+      ({ field, message }) => `${fields.has(field) ? titleOf(fields.get(field)) : field}: ${message}`,
+    );
+    if (refused === 1) lines.unshift("One answer was not accepted.");
+    else if (refused > 1) lines.unshift(`${refused} answers were not accepted.`);
     this.#complain(lines, first);
   }
 
@@ -217,7 +228,7 @@ function isBroken(value) {
   return typeof value === "string" && !value.isWellFormed();
 }
 
-function groupElement(group, ...views) {
-  const help = group.help && isVisible(group.help) ? element("p", { class: "help", dir: "auto" }, group.help) : null;
-  return element("fieldset", { class: "group" }, element("legend", { dir: "auto" }, group.label || group.name), help, ...views);
+function groupElement(group, view) {
+  const title = element("legend", { dir: "auto" }, firstVisible(group.label, group.name) ?? "More");
+  return element("fieldset", { class: "group" }, title, helpText(group.help), view);
 }

@@ -22,8 +22,17 @@ export class CallError extends Error {
   }
 }
 
-/** There is no connection, or it ended before the call was answered: whether it was carried out is not known. */
-export class Disconnected extends Error {}
+/** There was no connection, or (`unconfirmed`) it ended before the call was answered: nobody knows what became of it. */
+export class Disconnected extends Error {
+  constructor(unconfirmed) {
+    super(
+      unconfirmed
+        ? "The connection broke before the server had answered. If the form is still here when it is back, send it again."
+        : "There is no connection, so nothing was sent. Send it again when there is one.",
+    );
+    this.unconfirmed = unconfirmed;
+  }
+}
 
 /**
  * Events: `state` whenever the state changes, `notification` with `{method, params}` as its detail.
@@ -71,7 +80,7 @@ export class Connection extends EventTarget {
   /** Call a method. Rejects with CallError or Disconnected; the wait ends after 20 s at the latest. */
   call(method, params = {}) {
     const socket = this.#socket;
-    if (this.state !== "open") return Promise.reject(new Disconnected());
+    if (this.state !== "open") return Promise.reject(new Disconnected(false));
     const id = ++this.#lastId;
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => this.#lose(socket), ANSWERING);
@@ -114,7 +123,7 @@ export class Connection extends EventTarget {
     this.#openedAt = Infinity;
     for (const call of this.#calls.values()) {
       clearTimeout(call.timer);
-      call.reject(new Disconnected());
+      call.reject(new Disconnected(true));
     }
     this.#calls.clear();
     this.#wait();

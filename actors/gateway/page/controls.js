@@ -6,7 +6,7 @@
  * somebody has begun to fill in and that gives no value yet. A text of white space only is no answer.
  */
 
-import { element, say } from "./display.js";
+import { element, firstVisible, helpText, say } from "./display.js";
 import { exactNumber } from "./numbers.js";
 import { holds } from "./rules.js";
 
@@ -28,7 +28,8 @@ const BUILDERS = {
   text: (field, attributes) => typed(field, "input", { ...attributes, type: "text" }),
   editor: (field, attributes) => typed(field, "textarea", { ...attributes, rows: 4 }),
   // A password's `mask` is for drivers that draw the input themselves; a browser hides it in its own way.
-  password: (field, attributes) => typed(field, "input", { ...attributes, type: "password", autocomplete: "new-password" }),
+  password: (field, attributes) =>
+    typed(field, "input", { ...attributes, type: "password", autocomplete: "new-password" }),
   number: buildNumber,
   date: (field, attributes) => buildTemporal(field, { ...attributes, ...TEMPORAL.date }, "YYYY-MM-DD"),
   time: (field, attributes) => buildTemporal(field, { ...attributes, ...TEMPORAL.time }, "HH:MM"),
@@ -89,7 +90,10 @@ function buildTemporal(field, attributes, format) {
 /** A colour input always has a colour, so the text beside it is what tells whether there is an answer. */
 function buildColor(field, attributes) {
   const control = typed(field, "input", { ...attributes, type: "text", placeholder: "#rrggbb", spellcheck: "false" });
-  const swatch = element("input", { type: "color", "aria-label": `Pick a colour for ${field.label || field.name}` });
+  const swatch = element("input", {
+    type: "color",
+    "aria-label": `Pick a colour for ${firstVisible(field.label, field.name)}`,
+  });
   const follow = () => {
     if (holds(field, control.input.value)) swatch.value = control.input.value;
   };
@@ -109,13 +113,16 @@ function buildConfirm(field, attributes) {
 
 function buildSelect(field, attributes) {
   const help = choiceHelp(attributes);
-  const input = element("select", { ...attributes, "aria-describedby": `${attributes["aria-describedby"]} ${help.id}` });
+  const input = element("select", {
+    ...attributes,
+    "aria-describedby": `${attributes["aria-describedby"]} ${help.id}`,
+  });
   if (field.default === undefined || !field.rule?.required) {
     input.append(element("option", { value: "" }, field.default === undefined ? "Choose one" : "No answer"));
   }
   // Options are told apart by their place: a value may be any text, and an empty one would look like no answer.
   field.choices.forEach((choice, index) => {
-    input.append(element("option", { value: index, disabled: choice.disabled }, choice.label || choice.value || "(empty)"));
+    input.append(element("option", { value: index, disabled: choice.disabled }, choiceTitle(choice)));
   });
   const chosen = () => (input.value === "" ? undefined : field.choices[Number(input.value)]);
   const explain = () => say(help, chosen()?.help ?? "");
@@ -123,6 +130,10 @@ function buildSelect(field, attributes) {
   input.addEventListener("input", explain);
   explain();
   return { element: element("div", {}, input, help), input, read: () => chosen()?.value };
+}
+
+function choiceTitle(choice) {
+  return firstVisible(choice.label, choice.value) ?? "(empty)";
 }
 
 function choiceHelp({ id }) {
@@ -143,23 +154,23 @@ function buildOpenSelect(field, attributes) {
   // An input of one line drops line ends: a choice that has some is known by what is left of it.
   const oneLine = (text) => text.replace(/[\r\n]/g, "");
   const chosen = () => offered.find((choice) => oneLine(choice.value) === control.input.value);
-  const explain = () => say(help, [chosen()?.label, chosen()?.help].filter(isText).join(": "));
+  const explain = () => say(help, [chosen()?.label, chosen()?.help].filter(Boolean).join(": "));
   control.input.addEventListener("input", explain);
   explain();
   return {
     element: element("div", {}, control.input, list, help),
     input: control.input,
-    read: () => chosen()?.value ?? control.read(),
+    read: () => control.read() && (chosen()?.value ?? control.read()),
   };
 }
 
 function buildCheckbox(field, attributes) {
   const boxes = field.choices.map((choice, index) => {
     const id = `${attributes.id}-${index}`;
-    const help = isText(choice.help) ? element("p", { id: `${id}-help`, class: "help", dir: "auto" }, choice.help) : null;
+    const help = helpText(choice.help, { id: `${id}-help` });
     const box = element("input", { type: "checkbox", id, disabled: choice.disabled, "aria-describedby": help?.id });
     box.checked = field.default?.includes(choice.value) ?? false;
-    const label = element("label", { for: id, dir: "auto" }, choice.label || choice.value || "(empty)");
+    const label = element("label", { for: id, dir: "auto" }, choiceTitle(choice));
     return { choice, box, row: element("div", { class: "tick" }, box, label, help) };
   });
   return {
@@ -169,12 +180,12 @@ function buildCheckbox(field, attributes) {
   };
 }
 
-function isText(text) {
-  return text !== undefined && text !== "";
-}
-
 function buildFile(field, attributes) {
-  const note = element("p", { id: `${attributes.id}-note`, class: "help" }, "Only the names are sent, not what is in the files.");
+  const note = element(
+    "p",
+    { id: `${attributes.id}-note`, class: "help" },
+    "Only the names are sent, not what is in the files.",
+  );
   const input = element("input", {
     ...attributes,
     type: "file",

@@ -17,9 +17,14 @@ export function shown(text) {
   return text.replace(SEQUENCES, "").replace(CONTROLS, "");
 }
 
-/** Whether `text` has anything in it that is seen. */
-export function isVisible(text) {
-  return shown(text).trim() !== "";
+/** The first of the texts (undefined ones left out) that has anything in it to see, or undefined. */
+export function firstVisible(...texts) {
+  return texts.find((text) => text !== undefined && shown(text).trim() !== "");
+}
+
+/** A paragraph of help, or null where there is none. */
+export function helpText(text, attributes = {}) {
+  return firstVisible(text) && element("p", { class: "help", dir: "auto", ...attributes }, text);
 }
 
 /**
@@ -55,7 +60,8 @@ export function say(node, text) {
 
 /** Let `parent` hold just these children, in this order. Nothing is moved where they are in place, and the focus stays. */
 export function arrange(parent, children) {
-  if (parent.children.length === children.length && children.every((child, index) => parent.children[index] === child)) return;
+  if (parent.children.length === children.length && children.every((child, index) => parent.children[index] === child))
+    return;
   const focused = document.activeElement;
   parent.replaceChildren(...children);
   if (parent.contains(focused)) focused.focus();

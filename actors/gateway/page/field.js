@@ -1,13 +1,13 @@
 /** One field of a form: its label, help, control and what is wrong with its answer. */
 
 import { INCOMPLETE, buildControl } from "./controls.js";
-import { element, isVisible, say } from "./display.js";
+import { element, firstVisible, helpText, say } from "./display.js";
 import { afterPress } from "./pointer.js";
 import { failures } from "./rules.js";
 
 /** What to call a field: its label, else its name. */
 export function titleOf(field) {
-  return [field.label, field.name].find((text) => text !== undefined && isVisible(text)) ?? "Unnamed field";
+  return firstVisible(field.label, field.name) ?? "Unnamed field";
 }
 
 /** Whether a person is shown the field at all. */
@@ -25,14 +25,17 @@ export class FieldView {
 
   constructor(field, id) {
     this.field = field;
-    const help = helpOf(field, `${id}-help`);
+    const help = helpText(field.help, { id: `${id}-help` });
     this.#message = element("p", { id: `${id}-message`, class: "message" });
     const described = [help?.id, this.#message.id].filter(Boolean).join(" ");
     this.#control = buildControl(field, id, described);
     const attributes = { class: "field", "data-control": field.control, "data-name": field.name };
     // A tick that is missing is an answer, so only what can stay without one is called required.
     const required = field.rule?.required && field.control !== "confirm" && field.control !== "checkbox";
-    const title = [element("span", { dir: "auto" }, titleOf(field)), required && element("span", { class: "tag" }, "required")];
+    const title = [
+      element("span", { dir: "auto" }, titleOf(field)),
+      required && element("span", { class: "tag" }, "required"),
+    ];
     this.element =
       field.control === "checkbox"
         ? element("fieldset", { ...attributes, "aria-describedby": described }, element("legend", {}, ...title))
@@ -112,19 +115,25 @@ export class FieldView {
 
 /** A field that is shown and cannot be answered. */
 export function lockedView(field, id) {
-  const title = element("span", { id: `${id}-label`, class: "label" }, element("span", { dir: "auto" }, titleOf(field)));
+  const title = element(
+    "span",
+    { id: `${id}-label`, class: "label" },
+    element("span", { dir: "auto" }, titleOf(field)),
+  );
   title.append(element("span", { class: "tag" }, "locked"));
   return element(
     "div",
-    { class: "field locked", "data-control": field.control, "data-name": field.name, role: "group", "aria-labelledby": title.id },
+    {
+      class: "field locked",
+      "data-control": field.control,
+      "data-name": field.name,
+      role: "group",
+      "aria-labelledby": title.id,
+    },
     title,
-    helpOf(field, `${id}-help`),
+    helpText(field.help),
     element("p", { class: "held", dir: "auto" }, heldText(field)),
   );
-}
-
-function helpOf(field, id) {
-  return field.help && isVisible(field.help) ? element("p", { id, class: "help", dir: "auto" }, field.help) : null;
 }
 
 function heldText(field) {

@@ -1,7 +1,7 @@
 /** The page: which terminal is looked at, and what comes and goes there. */
 
 import { CallError, Connection } from "./connection.js";
-import { byId, element, say } from "./display.js";
+import { byId, element, firstVisible, say, shown } from "./display.js";
 import { Poller } from "./poller.js";
 import { Queue } from "./queue.js";
 import { showState } from "./state.js";
@@ -53,7 +53,10 @@ async function attach() {
     queueOf(name).forms.begin(pending, remaining);
   } catch (error) {
     if (name !== current || !(error instanceof CallError)) return;
-    problem = error.code === "TARGET" ? "There is no terminal of this name. When there is one, it is shown at once." : error.message;
+    problem =
+      error.code === "TARGET"
+        ? "There is no terminal of this name. When there is one, it is shown at once."
+        : error.message;
   }
   describe();
 }
@@ -73,15 +76,20 @@ async function list() {
 /** Say at the top what is shown, and what there is to do. */
 function describe() {
   const pending = current === null ? 0 : queueOf(current).forms.size;
-  say(byId("title"), current === null ? "Choose a terminal" : current || "(no name)");
+  const name = current === null ? undefined : (firstVisible(current) ?? "(no name)");
+  say(byId("title"), name ?? "Choose a terminal");
   say(byId("subtitle"), subtitle(pending));
-  document.title = current === null ? "greenroom" : `${pending ? `(${pending}) ` : ""}${current} · greenroom`;
+  document.title = name === undefined ? "greenroom" : `${pending ? `(${pending}) ` : ""}${shown(name)} · greenroom`;
 }
 
 function subtitle(pending) {
-  if (current === null) return "A terminal is a person, a program or an agent that can be asked. Choose one to see what it is asked.";
+  if (current === null)
+    return "A terminal is a person, a program or an agent that can be asked. Choose one to see what it is asked.";
   if (problem) return problem;
-  if (!attached) return connection.state === "open" ? "Looking for forms." : "Not connected. What you type is kept until the connection is back.";
+  if (!attached)
+    return connection.state === "open"
+      ? "Looking for forms."
+      : "Not connected. What you type is kept until the connection is back.";
   if (pending === 0) return "Nothing is waiting for an answer. New forms appear here by themselves.";
   return pending === 1 ? "One form is waiting for an answer." : `${pending} forms are waiting for an answer.`;
 }

@@ -20,6 +20,7 @@ const REASONS = {
   target: "has ended: its terminal is gone.",
   unknown: "is not pending any more: somebody answered it, or it was taken back.",
   missed: "ended while this page was not connected to it.",
+  unconfirmed: "is not pending any more: your answer arrived before the connection broke, or somebody else's did.",
 };
 
 /**
@@ -50,7 +51,7 @@ export class Queue {
   begin(pending, remaining) {
     const ids = new Set(pending.map((form) => form.id));
     for (const [id, card] of this.#cards) {
-      if (!ids.has(id) && !card.sending) this.#end(card, "missed");
+      if (!ids.has(id) && !card.sending) this.#end(card, card.unconfirmed ? "unconfirmed" : "missed");
     }
     for (const form of pending) this.#put(form, remaining[form.id]);
     this.#settle();
@@ -81,7 +82,7 @@ export class Queue {
       card = new FormCard(form, {
         send: (values) => this.#answer(form.id, values),
         onAnswered: () => leave("accepted"),
-        onGone: (_, reason) => leave(reason),
+        onGone: leave,
       });
       this.#cards.set(form.id, card);
     }
@@ -93,7 +94,7 @@ export class Queue {
   #end(card, reason) {
     this.#cards.delete(card.form.id);
     const place = card.element.parentElement;
-    const lost = card.changed && reason !== "accepted";
+    const lost = card.changed && reason !== "accepted" && reason !== "unconfirmed";
     const text = `${REASONS[reason] ?? `has ended: ${reason}.`}${lost ? " What you had typed was not sent." : ""}`;
     announce(`${card.title} ${text}`);
     if (place === null) {

@@ -74,7 +74,9 @@ function isBetween(value, step, base) {
 function isEmail(value) {
   // One expression would try every dot of a long domain for itself.
   const [local, domain, ...more] = value.split("@");
-  return local !== "" && domain !== undefined && more.length === 0 && domain.slice(1, -1).includes(".") && !/\s/.test(value);
+  return (
+    local !== "" && domain !== undefined && more.length === 0 && domain.slice(1, -1).includes(".") && !/\s/.test(value)
+  );
 }
 
 function isWhole(control, value) {

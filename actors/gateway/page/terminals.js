@@ -1,6 +1,6 @@
 /** The choice of a terminal. The page's URL keeps it, as `?terminal=NAME`; a name may hold any characters. */
 
-import { arrange, byId, element, say } from "./display.js";
+import { arrange, byId, element, firstVisible, say } from "./display.js";
 
 /** How many terminals are listed; the others are found by name. */
 const LISTED = 100;
@@ -51,14 +51,21 @@ export class TerminalList {
     const found = this.#terminals.filter(({ name }) => name.toLowerCase().includes(wanted));
     const listed = found.slice(0, LISTED);
     this.#links = new Map(listed.map(({ name }) => [name, this.#links.get(name) ?? this.#link(name)]));
-    arrange(byId("terminals"), listed.map((terminal) => this.#row(terminal)));
+    arrange(
+      byId("terminals"),
+      listed.map((terminal) => this.#row(terminal)),
+    );
     byId("filter-box").hidden = this.#terminals.length < MANY;
     say(byId("terminals-count"), String(this.#terminals.length));
     say(byId("terminals-note"), noteOf(this.#terminals.length, found.length));
   }
 
   #link(name) {
-    const link = element("a", { href: urlOf(name) }, element("span", { dir: "auto", class: "name" }, name || "(no name)"));
+    const link = element(
+      "a",
+      { href: urlOf(name) },
+      element("span", { dir: "auto", class: "name" }, firstVisible(name) ?? "(no name)"),
+    );
     link.append(element("span", { class: "count" }));
     link.addEventListener("click", (event) => this.#onClick(event, name));
     element("li", {}, link);

@@ -59,7 +59,11 @@ export class TreeView {
   #draw({ root, waits = [] }) {
     const known = indexOf(root);
     // Who waits is told first; a task outside of the tree that asks in nobody's name has no name either.
-    const parties = waits.map(({ from: [waiter], to, message }) => ({ from: waiter && known.find(waiter), to: known.find(to), message }));
+    const parties = waits.map(({ from: [waiter], to, message }) => ({
+      from: waiter && known.find(waiter),
+      to: known.find(to),
+      message,
+    }));
     const named = parties.flatMap(({ from, to }) => [from, to]).filter((party) => party !== undefined);
     const busy = new Set(named.flatMap(lineOf));
     const rows = new Map();
@@ -110,7 +114,14 @@ class Row {
   #list = element("ul");
   #more = element("li", { class: "note" });
   item = element("li");
-  line = element("div", { class: "actor" }, element("span", { class: "dot", "aria-hidden": "true" }), this.#name, this.#kind, this.#facts);
+  line = element(
+    "div",
+    { class: "actor" },
+    element("span", { class: "dot", "aria-hidden": "true" }),
+    this.#name,
+    this.#kind,
+    this.#facts,
+  );
 
   constructor(onToggle) {
     this.#onToggle = onToggle;

@@ -18,7 +18,15 @@ export class WaitArcs {
   constructor(container) {
     this.#container = container;
     const tip = drawn("path", { d: "M 6 0 L 0 3 L 6 6", class: "tip" });
-    const marker = { id: "arrow", viewBox: "-1 -1 8 8", refX: 0, refY: 3, markerWidth: 8, markerHeight: 8, markerUnits: "userSpaceOnUse" };
+    const marker = {
+      id: "arrow",
+      viewBox: "-1 -1 8 8",
+      refX: 0,
+      refY: 3,
+      markerWidth: 8,
+      markerHeight: 8,
+      markerUnits: "userSpaceOnUse",
+    };
     this.#svg = drawn("svg", { class: "arcs", width: WIDTH, "aria-hidden": "true" });
     this.#svg.append(drawn("defs", {}, drawn("marker", marker, tip)), this.#arcs);
     container.append(this.#svg);
@@ -55,5 +63,9 @@ function middleOf(row, top) {
 
 function arc(from, to, width) {
   const end = from === to ? to + 6 : to;
-  return drawn("path", { class: "wait", d: `M 2 ${from} C ${width} ${from}, ${width} ${end}, 5 ${end}`, "marker-end": "url(#arrow)" });
+  return drawn("path", {
+    class: "wait",
+    d: `M 2 ${from} C ${width} ${from}, ${width} ${end}, 5 ${end}`,
+    "marker-end": "url(#arrow)",
+  });
 }
