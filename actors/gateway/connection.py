@@ -129,10 +129,11 @@ class Connection(Actor):
                 self._check(request)
                 if request.path != RPC_PATH:
                     response = await self._respond(request)
+                elif (caller := self._front.access.identify(_presented(request))) is None:
+                    # Before anything else: a browser, whose scripts never see why a WebSocket failed, asks without one.
+                    response = text_response(401, REFUSAL, ("WWW-Authenticate", "Bearer"))
                 elif (objection := upgrade_objection(request)) is not None:
                     response = objection
-                elif (caller := self._front.access.identify(_presented(request))) is None:
-                    response = text_response(401, REFUSAL, ("WWW-Authenticate", "Bearer"))
                 elif caller.token is not None and caller.usage.connections >= self._front.limits.connections:
                     response = text_response(429, "This token has as many connections open as it may.")
                 else:

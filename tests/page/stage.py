@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 import trio
 
 from greenroom.actors.gateway import Gateway
+from greenroom.actors.gateway.access import Access
 from greenroom.actors.system import Runtime, open_runtime
 from greenroom.actors.terminal import Terminal
 from greenroom.protocol.forms import Form
@@ -60,7 +61,8 @@ class Stage:
     home: str
     """The terminal that belongs to the test."""
 
-    def __init__(self) -> None:
+    def __init__(self, access: Access | None = None) -> None:
+        self._access = access
         self._tests = 0
         self._listening = True
         self._up = threading.Event()
@@ -77,7 +79,7 @@ class Stage:
         self._token = trio.lowlevel.current_trio_token()
         self._down = trio.Event()
         async with open_runtime(timeout=None) as self.runtime, trio.open_nursery() as self._nursery:
-            self.gateway = await self.runtime.serve(port=self.port)
+            self.gateway = await self.runtime.serve(port=self.port, access=self._access)
             self.port = self.gateway.port
             self._listening = True
             self._up.set()
@@ -176,16 +178,16 @@ class Stage:
         """Let a new gateway listen where the old one did."""
 
         async def listen() -> None:
-            self.gateway = await self.runtime.serve(port=self.port)
+            self.gateway = await self.runtime.serve(port=self.port, access=self._access)
 
         self.wait_for(listen)
         self._listening = True
 
 
 @contextmanager
-def staged() -> Generator[Stage]:
-    """A stage for the length of a block."""
-    stage = Stage()
+def staged(access: Access | None = None) -> Generator[Stage]:
+    """A stage for the length of a block, open to everybody unless `access` says who may come in."""
+    stage = Stage(access)
     stage.start()
     try:
         yield stage

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from playwright.sync_api import Page, WebSocketRoute, expect
 
+from greenroom.actors.gateway.access import Access, AccessToken
+from greenroom.protocol.access import Grants
 from tests.page.conftest import Open
 from tests.page.looking import card, form_of, message, notice, send
-from tests.page.stage import Stage
+from tests.page.stage import Stage, staged
 
+TOKEN = "k7/9+-xQ2~3mmvvZZ0pq"
 TEXT = {"control": "text", "name": "x", "label": "Text"}
 
 
@@ -255,37 +260,52 @@ def test_no_token_is_asked_for_where_none_is_wanted(stage: Stage, page: Page) ->
     expect(page.get_by_label("Access token")).to_be_hidden()
 
 
-def test_a_token_is_asked_for_where_one_is_wanted_and_never_in_a_url(stage: Stage, open_page: Open) -> None:
-    """The gateway answers 401; what the page offers in the handshake is looked at where it offers it."""
-    page = open_page(stage.url)
-    page.add_init_script(
-        """
-        window.offered = [];
-        window.WebSocket = class extends EventTarget {
-          constructor(url, protocols) {
-            super();
-            offered.push({ url: String(url), protocols });
-            setTimeout(() => this.dispatchEvent(new Event("close")));
-          }
-          close() {}
-        };
-        """
-    )
-    page.route("**/rpc", lambda route: route.fulfill(status=401))
-    page.goto(stage.url)
+@pytest.fixture
+def guarded() -> Iterator[Stage]:
+    """A gateway that lets nobody in without a token."""
+    with staged(Access([AccessToken.of("ada", TOKEN, Grants(admin=True))])) as stage:
+        stage.begin()
+        yield stage
+
+
+def test_a_token_is_asked_for_where_one_is_wanted_and_is_kept_for_the_tab(guarded: Stage, open_page: Open) -> None:
+    page = open_page()
+    urls: list[str] = []
+    page.on("request", lambda request: urls.append(request.url))
+    page.on("websocket", lambda socket: urls.append(socket.url))
+    page.goto(guarded.url_of(guarded.home))
     entry = page.get_by_label("Access token")
     expect(entry).to_be_focused()
     expect(page.locator("#connection")).to_have_text("A token is needed")
-    entry.fill("schlüssel/+?")
+    entry.fill("guessed-and-wrong")
     entry.press("Enter")
-    page.wait_for_function("() => offered.length === 2")
-    expect(entry).to_be_focused()
     expect(entry).to_have_value("")
-    first, second = page.evaluate("offered")
-    assert first["protocols"] == []
-    assert second["protocols"] == ["greenroom", "greenroom.token.c2NobMO8c3NlbC8rPw"]
-    assert second["url"] == first["url"] == f"ws://127.0.0.1:{stage.port}/rpc"
-    assert page.url == stage.url
+    expect(page.locator("#connection")).to_have_text("A token is needed")
+    expect(entry).to_be_focused()
+    entry.fill(f" {TOKEN} ")
+    entry.press("Enter")
+    expect(page.locator("#connection")).to_have_text("Connected")
+    expect(entry).to_be_hidden()
+    asked = guarded.ask(form_of(TEXT))
+    page.get_by_label("Text").fill("let in")
+    send(page)
+    assert asked.answer == {"x": "let in"}
+    page.reload()
+    expect(page.locator("#connection")).to_have_text("Connected")
+    assert page.evaluate("Object.values(localStorage)") == []
+    assert not any(TOKEN in url or "wrong" in url for url in urls)
+    expect(page.locator("body")).not_to_contain_text(TOKEN)
+
+
+def test_a_token_that_no_header_could_carry_is_not_sent(guarded: Stage, open_page: Open) -> None:
+    page = open_page()
+    page.goto(guarded.url)
+    entry = page.get_by_label("Access token")
+    expect(entry).to_be_focused()
+    entry.fill("schlüssel")
+    entry.press("Enter")
+    expect(entry).to_have_value("schlüssel")
+    assert entry.evaluate("(entry) => entry.validity.patternMismatch")
 
 
 def test_a_local_rule_needs_no_connection(stage: Stage, page: Page) -> None:

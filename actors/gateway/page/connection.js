@@ -1,6 +1,6 @@
 /** The page's connection to the gateway: JSON-RPC calls and notifications over one WebSocket that comes back by itself. */
 
-import { tokenProtocols } from "./token.js";
+import { tokenHeaders, tokenProtocols } from "./token.js";
 
 const FIRST_DELAY = 500;
 const LONGEST_DELAY = 15_000;
@@ -142,7 +142,7 @@ export class Connection extends EventTarget {
   /** A browser tells no script why a handshake failed; a plain request to the same place does. */
   async #askWhy() {
     try {
-      const response = await fetch(this.#url, { cache: "no-store" });
+      const response = await fetch(this.#url, { cache: "no-store", headers: tokenHeaders() });
       if (response.status !== 401 || this.state !== "waiting") return;
     } catch {
       return;

@@ -13,9 +13,14 @@ export function tokenProtocols() {
   return token === null ? [] : [PROTOCOL, `${KEY}.${base64url(token)}`];
 }
 
+/** The headers that bring the token in a plain request. */
+export function tokenHeaders() {
+  const token = sessionStorage.getItem(KEY);
+  return token === null ? {} : { Authorization: `Bearer ${token}` };
+}
+
 function base64url(text) {
-  const bytes = String.fromCharCode(...new TextEncoder().encode(text));
-  return btoa(bytes).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+  return btoa(text).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
 
 /** Show the entry while the connection is refused; connect again with what is entered. */
@@ -30,7 +35,7 @@ export function askForTokens(connection) {
   });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    sessionStorage.setItem(KEY, entry.value);
+    sessionStorage.setItem(KEY, entry.value.trim());
     entry.value = "";
     connection.connect();
   });
