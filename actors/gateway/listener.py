@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import socket
 import ssl
 from collections.abc import Iterable, Sequence
 from typing import Final, final
@@ -30,6 +31,10 @@ EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EN
 """What accepting fails with while the machine has no room for one more connection."""
 PAUSE: Final = 0.1
 """Seconds until it is tried again."""
+
+SILENCE: Final = 30_000
+"""Milliseconds after which a peer that acknowledges nothing is gone, where the system can tell: an event stream has no
+other way to notice. It is two periods of its signs of life."""
 
 logger = logging.getLogger("greenroom.gateway")
 
@@ -145,6 +150,9 @@ async def open_gateway(
         raise _not_bound(host)
     listeners = await trio.open_tcp_listeners(port, host=host, backlog=BACKLOG)
     try:
+        if hasattr(socket, "TCP_USER_TIMEOUT"):  # on Linux; accepted sockets inherit it
+            for listener in listeners:
+                listener.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, SILENCE)
         address = _address(listeners, anywhere=not access.open)
         ref = tree.spawn(Place(), name)
         connections = tree.spawn(Place(), "connections", parent=ref)

@@ -50,7 +50,7 @@ async def near(watch: Watch, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPa
     scripted = Scripted(watch)
     scripted.url = "http://localhost"
 
-    async def open_stream(address: object) -> trio.abc.Stream:
+    async def open_stream(*_: object) -> trio.abc.Stream:
         ours, theirs = trio.testing.memory_stream_pair()
         nursery.start_soon(scripted.serve, theirs)
         await trio.lowlevel.checkpoint()

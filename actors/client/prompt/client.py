@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import codecs
 import logging
+import ssl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Final, final
 
 import trio
 
-from greenroom.actors.client.dialing import Address
-from greenroom.actors.client.prompt.exchange import Exchange, exchange
+from greenroom.actors.client.prompt.exchange import Exchange, Place, exchange
 from greenroom.actors.client.prompt.place import find_terminal, token_headers
 from greenroom.actors.client.prompt.showing import Ask, Showing, refused
 from greenroom.protocol.bridge import BUFFER, read_envelope, read_id
@@ -26,6 +26,8 @@ EVENTS: Final = frozenset({"connect", "disconnect", "expire", "answer", "error"}
 
 CONNECT_TIMEOUT: Final = 10.0
 """Seconds until a stream must have begun."""
+
+_STREAM: Final = (("Accept", "text/event-stream"),)
 
 _FINAL: Final = (401, 404)
 """Statuses that trying again does not change: the token is refused, or there is no such terminal."""
@@ -44,8 +46,7 @@ class PromptClient:
 
     def __init__(
         self,
-        address: Address,
-        headers: list[tuple[str, str]],
+        place: Place,
         ask: Ask,
         *,
         reconnect: bool,
@@ -55,13 +56,12 @@ class PromptClient:
         on: Mapping[str, Listener] | None,
     ) -> None:
         self.emitter = Emitter(EVENTS, on=on, error=self._log)
-        self._address = address
-        self._headers = [("Accept", "text/event-stream"), *headers]
+        self._place = place
         self._reconnect = reconnect
         self._delay = delay
         self._silence = silence
         self._limit = limit
-        self._showing = Showing(address, headers, ask, self._report, delay=delay)
+        self._showing = Showing(place, ask, self._report, delay=delay)
         self._wanted = False
         self._connected = False
         self._destroyed = False
@@ -121,7 +121,7 @@ class PromptClient:
         while self._wanted:
             try:
                 async with exchange(
-                    self._address, "GET", self._headers, query="?events=all", timeout=CONNECT_TIMEOUT
+                    self._place, "GET", _STREAM, query="?events=all", timeout=CONNECT_TIMEOUT
                 ) as response:
                     await self._read(response)
             except BridgeError as error:
@@ -137,7 +137,7 @@ class PromptClient:
 
     async def _read(self, response: Exchange) -> None:
         if not response.succeeded:
-            raise refused(self._address, response.status)
+            raise refused(self._place, response.status)
         self._connected = True
         self.emitter.emit("connect")
         parser = SSEParser(self._limit)
@@ -185,11 +185,11 @@ class PromptClient:
             self._showing.add(envelope.id, schema)
 
     def _report(self, error: Exception) -> None:
-        logger.info("%s: %s", self._address.url, error)
+        logger.info("%s: %s", self._place.address.url, error)
         self.emitter.emit("error", error)
 
     def _log(self, error: Exception, event: str) -> None:
-        logger.error("%s: a listener of %r failed", self._address.url, event, exc_info=error)
+        logger.error("%s: a listener of %r failed", self._place.address.url, event, exc_info=error)
 
 
 @asynccontextmanager
@@ -204,6 +204,7 @@ async def open_prompt_client(
     keepalive: float | None = 15.0,
     limit: int = BUFFER,
     path: str = "/terminals/:name",
+    tls: ssl.SSLContext | None = None,
     on: Mapping[str, Listener] | None = None,
 ) -> AsyncGenerator[PromptClient]:
     """A client of the terminal of that name for the length of the block, at whose end it is destroyed.
@@ -223,14 +224,13 @@ async def open_prompt_client(
     connecting again, for ever unless `reconnect` is False; a token that is refused (401) and a terminal that does not
     exist (404) end it. `keepalive` is the seconds between two signs of life of the server: a stream that is silent for
     twice as long is given up (None: never). `limit` is how many characters of an event are held. `path` is where the
-    bridge is beneath `url`.
+    bridge is beneath `url`. `tls` says whom to trust.
 
     Raises ConfigError: URL, NAME for a name that no URL can hold, TOKEN for a token that no header can.
     """
     address = find_terminal(url, terminal, path)
     client = PromptClient(
-        address,
-        token_headers(token, address),
+        Place(address, token_headers(token, address), tls),
         ask,
         reconnect=reconnect,
         delay=delay,

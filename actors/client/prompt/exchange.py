@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from typing import Final, final
+from typing import Final, NamedTuple, final
 
 import h11
 import trio
@@ -12,13 +13,23 @@ import trio
 from greenroom.actors.client.dialing import Address, open_stream
 from greenroom.protocol.errors import BridgeError
 
-__all__ = ["Exchange", "encoded", "exchange"]
+__all__ = ["Exchange", "Place", "encoded", "exchange"]
 
 _RECEIVE: Final = 65_536
 _HEAD: Final = 65_536
 """The most bytes of a response's head."""
 _WHOLE: Final = 16 << 20
 """The most bytes of a body that is read whole."""
+
+
+class Place(NamedTuple):
+    """Where a terminal is on a bridge, and how one gets in there."""
+
+    address: Address
+    headers: tuple[tuple[str, str], ...]
+    """What every request presents."""
+    tls: ssl.SSLContext | None
+    """Whom to trust."""
 
 
 @final
@@ -86,13 +97,7 @@ class Exchange:
 
 @asynccontextmanager
 async def exchange(
-    address: Address,
-    method: str,
-    headers: Sequence[tuple[str, str]] = (),
-    body: bytes = b"",
-    *,
-    query: str = "",
-    timeout: float,
+    place: Place, method: str, headers: Sequence[tuple[str, str]], body: bytes = b"", *, query: str = "", timeout: float
 ) -> AsyncGenerator[Exchange]:
     """Connect and send a request; the block begins when the head of the response has come, within `timeout` seconds.
 
@@ -100,10 +105,10 @@ async def exchange(
     """
     stream: trio.abc.Stream | None = None
     try:
-        with failures(address), trio.fail_after(timeout):
-            stream = await open_stream(address)
-            response = Exchange(stream, address)
-            await response.begin(method, query, headers, body)
+        with failures(place.address), trio.fail_after(timeout):
+            stream = await open_stream(place.address, place.tls)
+            response = Exchange(stream, place.address)
+            await response.begin(method, query, (*place.headers, *headers), body)
         yield response
     finally:
         if stream is not None:

@@ -43,10 +43,10 @@ def find_terminal(url: str, terminal: str, path: str) -> Address:
     )
 
 
-def token_headers(token: str | None, address: Address) -> list[tuple[str, str]]:
+def token_headers(token: str | None, address: Address) -> tuple[tuple[str, str], ...]:
     """The headers that present the token. Raises ConfigError TOKEN for one that no header can hold."""
     if token is None:
-        return []
+        return ()
     if not address.secure and address.host not in _LOCAL:
         logger.warning("The token for %s goes over plain HTTP, where others can read it; use https.", address.host)
     try:
@@ -54,7 +54,7 @@ def token_headers(token: str | None, address: Address) -> list[tuple[str, str]]:
     except (h11.LocalProtocolError, UnicodeEncodeError):
         told = "The token holds what no HTTP header can: white space at its ends, line ends, or other than Latin-1."
         raise ConfigError("TOKEN", told) from None
-    return [(TOKEN_HEADER, token)]
+    return ((TOKEN_HEADER, token),)
 
 
 def _segment(name: str) -> str:

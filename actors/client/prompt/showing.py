@@ -7,9 +7,8 @@ from typing import Final, TypeAlias, final
 
 import trio
 
-from greenroom.actors.client.dialing import Address
 from greenroom.actors.client.prompt.copy import local_copy
-from greenroom.actors.client.prompt.exchange import exchange
+from greenroom.actors.client.prompt.exchange import Place, exchange
 from greenroom.actors.client.prompt.reply import read_reply
 from greenroom.protocol import wire
 from greenroom.protocol.errors import BridgeError, FormError
@@ -25,6 +24,8 @@ It is cancelled when the form is no longer wanted.
 
 REPLY_TIMEOUT: Final = 30.0
 """Seconds until a posted answer must have its reply."""
+
+_JSON: Final = (("Content-Type", "application/json"),)
 
 _POSTS: Final = 3
 """How often an answer is posted that does not get through."""
@@ -57,15 +58,13 @@ class Showing:
 
     def __init__(
         self,
-        address: Address,
-        headers: Sequence[tuple[str, str]],
+        place: Place,
         ask: Ask,
         report: Callable[[Exception], object],
         *,
         delay: float,
     ) -> None:
-        self._address = address
-        self._headers = [("Content-Type", "application/json"), *headers]
+        self._place = place
         self._ask = ask
         self._report = report
         self._delay = delay
@@ -135,7 +134,7 @@ class Showing:
         body = wire.encode({"id": prompt.id, "values": values})
         for left in reversed(range(_POSTS)):
             try:
-                async with exchange(self._address, "POST", self._headers, body, timeout=REPLY_TIMEOUT) as response:
+                async with exchange(self._place, "POST", _JSON, body, timeout=REPLY_TIMEOUT) as response:
                     reply = await response.whole(REPLY_TIMEOUT)
             except BridgeError as error:
                 # Posting it again is safe: at most one answer is accepted, and a second one is told `unknown`.
@@ -144,17 +143,18 @@ class Showing:
                     await trio.sleep(self._delay)
                 continue
             if not response.succeeded:
-                self._report(refused(self._address, response.status))
+                self._report(refused(self._place, response.status))
             return read_reply(reply, [field.name for field in prompt.schema.fields])
         return None
 
 
-def refused(address: Address, status: int) -> BridgeError:
+def refused(place: Place, status: int) -> BridgeError:
     """What HTTP refused with a status."""
+    url = place.address.url
     return BridgeError(
         "STATUS",
-        f"The bridge at {address.url} refused with HTTP status {status}.",
-        {"url": address.url, "status": status},
+        f"The bridge at {url} refused with HTTP status {status}.",
+        {"url": url, "status": status},
     )
 
 
