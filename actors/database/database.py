@@ -9,13 +9,14 @@ from typing import Final, TypeVar, final
 from urllib.parse import quote
 
 import trio
+from trio.lowlevel import current_task
 
 from greenroom.actors.database.actor import DatabaseActor, Databases, Hold
 from greenroom.actors.database.job import Job, Perform, Work, closed, perform
 from greenroom.actors.database.session import Happening, key_maker
 from greenroom.actors.database.storage import Storage
 from greenroom.actors.database.table import TABLE_EVENTS, Table
-from greenroom.actors.database.transaction import HELD, Transaction, misuse
+from greenroom.actors.database.transaction import Transaction, misuse
 from greenroom.protocol.database import KeyFunction, Layout, TableSpec, expand_tables, unknown_table
 from greenroom.protocol.emitter import Emitter, ErrorHandler, Listener
 from greenroom.runtime.context import CURRENT
@@ -81,6 +82,8 @@ class Database:
             table: Table(layout, self.perform, Emitter(TABLE_EVENTS, error=error)) for table, layout in layouts.items()
         }
         self._driver = driver
+        self._held: Transaction | None = None
+        """The transaction that is open now."""
         self._actor: Final = DatabaseActor(
             driver, layouts, version=version, generate=key_maker(generator), strict=strict, announce=self._announce
         )
@@ -139,10 +142,10 @@ class Database:
         ended; within it, use its tables. Raises `DatabaseError` CONFLICT for one within another.
         """
         self._refuse_own()
-        held = Transaction(self, self.name, self._actor, self._announce)
+        held = Transaction(self.name, self._actor, self._announce)
         hold: Hold[None] = Hold(Job(lambda session: session.begin()), held, CURRENT.get())
         await perform(self.ref, hold, self.name)
-        token = HELD.set((*HELD.get(), held))
+        self._held = held
         try:
             self._announce([Happening(None, "transaction")])
             yield held
@@ -152,7 +155,7 @@ class Database:
                 await held.rollback(error)
             raise
         finally:
-            HELD.reset(token)
+            self._held = None
 
     async def backup(self, path: str | os.PathLike[str]) -> None:
         """Write all rows to another file, as they are at one moment. Raises `DatabaseError` DRIVER."""
@@ -164,7 +167,7 @@ class Database:
         await trio.to_thread.run_sync(self._driver.erase, limiter=self._actor.limiter)
 
     def _refuse_own(self) -> None:
-        if any(held.database is self and not held.ended for held in HELD.get()):
+        if self._held is not None and self._held.needs(current_task()):
             raise misuse(
                 self.name, "within a transaction it would wait for itself; use the tables of the transaction, or end it"
             )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol, final, runtime_checkable
 
 from greenroom.protocol.database import Aggregate, Cell, Cells, Comparison, Key, Layout, Migration, Order
@@ -17,12 +17,10 @@ __all__ = ["Exists", "Stop", "Storage", "driver_failure"]
 class Stop:
     """The wish that one piece of blocking work ends early: requested in one thread, seen in another."""
 
-    __slots__ = ("_interrupt", "_lock", "_requested")
+    __slots__ = ("_requested",)
 
     def __init__(self) -> None:
         self._requested = threading.Event()
-        self._lock = threading.Lock()
-        self._interrupt: Callable[[], object] | None = None
 
     @property
     def requested(self) -> bool:
@@ -30,11 +28,8 @@ class Stop:
         return self._requested.is_set()
 
     def request(self) -> None:
-        """Ask the work to end. What it is reading right now is interrupted."""
-        with self._lock:
-            self._requested.set()
-            if self._interrupt is not None:
-                self._interrupt()
+        """Ask the work to end."""
+        self._requested.set()
 
     def check(self) -> None:
         """Raises `DatabaseError` ABORTED if it has been requested."""
@@ -45,18 +40,6 @@ class Stop:
         """Wait that long, or until it is requested; raises as `check` does."""
         self._requested.wait(seconds)
         self.check()
-
-    @contextmanager
-    def interrupting(self, interrupt: Callable[[], object]) -> Generator[None]:
-        """Within the block a request calls `interrupt()`, in the requesting thread, and never after the block."""
-        with self._lock:
-            self._interrupt = interrupt
-        try:
-            self.check()
-            yield
-        finally:
-            with self._lock:
-                self._interrupt = None
 
 
 class Exists(Exception):

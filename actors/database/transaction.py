@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
 import outcome
 import trio
+from trio.lowlevel import Task, current_task
 
 from greenroom.actors.database.job import Job, Work, closed, in_thread
 from greenroom.actors.database.session import Happening, Session
@@ -18,25 +18,21 @@ from greenroom.protocol.errors import DatabaseError
 if TYPE_CHECKING:
     from greenroom.actors.database.actor import DatabaseActor
 
-__all__ = ["HELD", "Transaction", "misuse"]
+__all__ = ["Transaction", "misuse"]
 
 R = TypeVar("R")
-
-HELD: ContextVar[tuple[Transaction, ...]] = ContextVar("greenroom_held_databases", default=())
-"""The transactions that the running task is within, the outermost first."""
 
 
 @final
 class Transaction:
     """A transaction that is open, with tables that are bound to it. Made by `Database.transaction`."""
 
-    def __init__(
-        self, database: object, name: str, actor: DatabaseActor, announce: Callable[[Iterable[Happening]], None]
-    ) -> None:
-        self.database = database
+    def __init__(self, name: str, actor: DatabaseActor, announce: Callable[[Iterable[Happening]], None]) -> None:
         self._name = name
         self._actor = actor
         self._announce = announce
+        self._task = current_task()
+        self._nurseries = frozenset(self._task.child_nurseries)
         self._ended = trio.Event()
         self._lost = False
         self._running: Job[Any] | None = None
@@ -49,6 +45,15 @@ class Transaction:
     def ended(self) -> bool:
         """Whether it was committed or rolled back."""
         return self._ended.is_set()
+
+    def needs(self, task: Task) -> bool:
+        """Whether it cannot end before the task does: its own one, or one in a nursery that was opened within it."""
+        while task is not self._task:
+            nursery = task.parent_nursery
+            if nursery is None or nursery in self._nurseries:
+                return False
+            task = nursery.parent_task
+        return True
 
     def table(self, name: str) -> Table:
         """The table of that name, bound to this transaction. Raises `DatabaseError` NOT_FOUND, CONFLICT or CLOSED."""

@@ -30,7 +30,7 @@ __all__ = [
 ColumnPrimitive: TypeAlias = Literal["string", "integer", "number", "boolean"]
 PRIMITIVES: Final[tuple[ColumnPrimitive, ...]] = get_args(ColumnPrimitive)
 
-ColumnSpec: TypeAlias = ColumnPrimitive | Mapping[str, Any]
+ColumnSpec: TypeAlias = str | Mapping[str, Any]
 """A primitive, or `{"type": primitive, "optional"?: bool}`; `primitive` is another spelling of `type`, which wins."""
 
 Reader: TypeAlias = Callable[[Any], Cell]

@@ -31,6 +31,12 @@ PATIENCE: Final = 5.0
 
 _PAUSE: Final = 0.005
 
+_OPERATIONS: Final = 2000
+"""Of SQLite's virtual machine, a millisecond at most, after which a statement looks whether it is to end.
+
+`sqlite3_interrupt` would be quicker, but is lost on a statement that is just about to begin.
+"""
+
 
 class SqliteStorage:
     """One connection, in autocommit mode but for `begin`, and for any thread, of which one at a time may use it.
@@ -45,6 +51,8 @@ class SqliteStorage:
         self._cursor: sqlite3.Cursor | None = None
         self.database: sqlite_utils.Database
         """The connection, as sqlite-utils has it. Set when it is opened."""
+        self._readers = 0
+        """How many blocks of `reading` the thread is within."""
         self._statements: dict[str, Statements] = {}
         self.stop = Stop()
 
@@ -58,6 +66,7 @@ class SqliteStorage:
                 self._connection, self._cursor = connection, connection.cursor()
                 self.database = sqlite_utils.Database(connection, execute_plugins=False)
                 register_functions(self.database, self._tick)
+                connection.set_progress_handler(self._is_interrupted, _OPERATIONS)
                 self._execute('PRAGMA encoding = "UTF-16be"')
                 if self.path != MEMORY:
                     self._execute("PRAGMA journal_mode = WAL").fetchone()
@@ -126,12 +135,15 @@ class SqliteStorage:
         """See `Storage.reading`. Within a transaction it reads what that has written so far."""
         connection = self._opened
         within = connection.in_transaction
+        self.stop.check()
+        self._readers += 1
         try:
-            with typed(self.path, self.stop), self.stop.interrupting(connection.interrupt):
+            with typed(self.path, self.stop):
                 if not within:
                     self._execute("BEGIN")
                 yield
         finally:
+            self._readers -= 1
             if not within and connection.in_transaction:
                 with typed(self.path):
                     self._execute("ROLLBACK")  # nothing was written
@@ -254,6 +266,10 @@ class SqliteStorage:
                 if not is_busy(error) or now >= end:
                     raise
             self.stop.wait(_PAUSE)
+
+    def _is_interrupted(self) -> bool:
+        """Whether the statement is to end at once. Not one that writes: SQLite would undo all that came before it."""
+        return self._readers > 0 and self.stop.requested
 
     def _tick(self) -> None:
         self.stop.check()
