@@ -1,7 +1,7 @@
 """The Python client of a gateway."""
 
 from greenroom.actors.client.attachment import AttachedTerminal
-from greenroom.actors.client.client import Client, connect
+from greenroom.actors.client.client import Client, Reconnect, connect
 from greenroom.actors.client.socket import SocketLimits
 
-__all__ = ["AttachedTerminal", "Client", "SocketLimits", "connect"]
+__all__ = ["AttachedTerminal", "Client", "Reconnect", "SocketLimits", "connect"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, final
 import trio
 
 from greenroom.protocol.errors import RpcError
-from greenroom.protocol.rpc import Attachment, FormPending, TerminalEvent
+from greenroom.protocol.rpc import Attachment, FormExpired, FormPending, TerminalEvent
 from greenroom.protocol.terminals import AnswerResult, PendingForm
 
 if TYPE_CHECKING:
@@ -28,6 +28,9 @@ class AttachedTerminal:
                 ...
             async for event in ops:
                 ...
+
+    After a lost connection it goes on where it was: a form is told once, however often it is seen, and one that has
+    gone meanwhile is told as expired, with the reason `missed`.
 
     Iterating ends with RpcError CLOSED when the connection does, and with OVERFLOW when more events than `buffer` wait
     to be taken: `pending` is right all the same, so look there and attach again. Leaving the block ends it quietly.
@@ -63,6 +66,20 @@ class AttachedTerminal:
         return await self._client.withdraw(self.name, id)
 
     # ---------------------------------------------------------------- what the client calls
+
+    @property
+    def begun(self) -> bool:
+        """It has been attached once."""
+        return self._attached
+
+    def resume(self, attachment: Attachment) -> None:
+        """Attached again after the connection was lost: tell what is new, and what has gone meanwhile."""
+        there = {form.id: form for form in attachment.pending}
+        for id in [id for id in self.pending if id not in there]:
+            self.take(FormExpired(terminal=self.name, id=id, reason="missed"))
+        for id, form in there.items():
+            if id not in self.pending:
+                self.take(FormPending(terminal=self.name, form=form))
 
     def begin(self, attachment: Attachment) -> None:
         """Start from what was pending when the server began to notify."""

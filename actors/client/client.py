@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
+import random
+import secrets
 import ssl
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from math import inf
 from typing import Any, Generic, TypeVar, cast, final
 
@@ -24,6 +27,7 @@ from greenroom.protocol.rpc import (
     CALL_TOOL,
     CANCEL,
     DETACH,
+    HELLO,
     LIST_TERMINALS,
     LIST_TOOLS,
     NOTIFICATIONS,
@@ -32,10 +36,13 @@ from greenroom.protocol.rpc import (
     WITHDRAW,
     AnswerForm,
     AskTerminal,
+    Attachment,
     AttachTerminal,
     CallTool,
     CancelCall,
     DetachTerminal,
+    Hello,
+    Keyed,
     ListTerminals,
     ListTools,
     Method,
@@ -51,7 +58,7 @@ from greenroom.protocol.terminals import AnswerResult, PendingForm
 from greenroom.protocol.tools import ToolDefinition, ToolResult
 from greenroom.protocol.tree import TreeSnapshot
 
-__all__ = ["LIMITS", "Client", "connect"]
+__all__ = ["LIMITS", "Client", "Reconnect", "connect"]
 
 R = TypeVar("R")
 
@@ -61,13 +68,31 @@ LIMITS = SocketLimits(message_size=64 << 20)
 """A client takes larger messages than it may send: a terminal's forms come in one."""
 
 
+class Reconnect(msgspec.Struct, frozen=True, kw_only=True):
+    """How a client comes back when its connection is lost. Times are in seconds."""
+
+    first: float = 0.1
+    """How long it waits before the first attempt; each further wait is twice as long, less a random part."""
+    longest: float = 10.0
+    give_up_after: float | None = None
+    """After so long without a connection everything that waits fails. None: it tries for ever."""
+
+
 @final
 class _Pending(Generic[R]):
     """A call that waits for its answer."""
 
-    __slots__ = ("_failure", "_read", "_value", "answered", "settled")
+    __slots__ = ("_failure", "_read", "_value", "answered", "method", "params", "settled")
 
-    def __init__(self, read: Callable[[msgspec.Raw], R], answered: Callable[[R], object] | None) -> None:
+    def __init__(
+        self,
+        method: str,
+        params: object,
+        read: Callable[[msgspec.Raw], R],
+        answered: Callable[[R], object] | None,
+    ) -> None:
+        self.method = method
+        self.params = params
         self._read = read
         self._value: R | None = None
         self._failure: GreenroomError | None = None
@@ -105,24 +130,46 @@ class Client:
     """A connection to a gateway, made by `connect`. Any number of tasks may call at the same time.
 
     No call has a deadline of its own; put one around it with `trio.fail_after`. A cancelled call is cancelled at the
-    server too. When the connection ends, every call under way and every later one fails with RpcError CLOSED (`code`
-    and `reason` as the server told them).
+    server too.
+
+    A lost connection is made anew, and calls wait for it. What may change something is sent with a key, so that it is
+    carried out once: when it comes again, the server gives the outcome that it has recorded, or lets the call go on. If
+    it knows nothing of it any more, the call fails with RpcError OUTCOME: it may have happened. Attached terminals are
+    attached again. When the client gives up, or was told not to reconnect, every call under way and every later one
+    fails with RpcError CLOSED (`code` and `reason` as the server told them).
 
     What the server refuses is raised as the error that it is there (TerminalError, TerminalDeadlock, FormError,
     ActorError), and as RpcError where it is about the call itself.
     """
 
-    def __init__(self, socket: FrameSocket) -> None:
-        self._socket = socket
+    def __init__(self, socket: FrameSocket, redial: Callable[[], Awaitable[FrameSocket]] | None = None) -> None:
+        self._socket: FrameSocket | None = socket
+        """None while there is no connection."""
+        self._redial = redial
+        """How to come by another one, however long that takes. None: there will be no other."""
+        self._id = secrets.token_urlsafe(24)
+        """What this client calls itself at the server."""
+        self._last: tuple[int, str] = (ABNORMAL, "")
+        """How the last connection ended."""
+        self._closing = False
+        self._abandoned: dict[frames.RequestId, _Pending[Any]] = {}
+        """Calls that were cancelled while there was no connection, so that the server does not know it yet."""
         self._calls = 0
         self._pending: dict[frames.RequestId, _Pending[Any]] = {}
         self._attached: dict[str, list[AttachedTerminal]] = {}
         self._ended = False
+        self._away = trio.CancelScope()
+        """Around each attempt to connect anew."""
 
     @property
     def open(self) -> bool:
-        """The connection has not ended, as far as this side knows."""
+        """It has not ended for good: calls go out, now or when there is a connection again."""
         return not self._ended
+
+    @property
+    def connected(self) -> bool:
+        """There is a connection, as far as this side knows."""
+        return self._socket is not None and not self._ended
 
     # ---------------------------------------------------------------- calling
 
@@ -151,24 +198,31 @@ class Client:
             raise self._closed()
         self._calls += 1
         id = self._calls
+        if isinstance(params, Keyed) and self._redial is not None:
+            params = msgspec.structs.replace(params, key=secrets.token_urlsafe(16))
         try:
             frame = frames.request(id, method, params)
         except (TypeError, ValueError, RecursionError) as problem:
             raise RpcError(
                 "PARAMS", f"The params of {method} are no JSON values: {problem}.", {"method": method}
             ) from problem
-        pending: _Pending[R] = _Pending(read, answered)
+        pending: _Pending[R] = _Pending(method, params, read, answered)
         self._pending[id] = pending
-        self._socket.send(frame)
+        if self._socket is not None:
+            self._socket.send(frame)
         try:
             await pending.settled.wait()
         finally:
             if self._pending.pop(id, None) is not None:
-                self._notify(CANCEL, CancelCall(id=id))
+                if self._socket is not None:
+                    self._notify(CANCEL, CancelCall(id=id))
+                elif isinstance(params, Keyed):
+                    self._abandoned[id] = pending
         return pending.result()
 
     def _notify(self, method: Method[Any, Any], params: object) -> None:
-        self._socket.send(frames.request(None, method.name, params))
+        if self._socket is not None:
+            self._socket.send(frames.request(None, method.name, params))
 
     # ---------------------------------------------------------------- terminals
 
@@ -247,26 +301,74 @@ class Client:
     # ---------------------------------------------------------------- the connection
 
     def close(self) -> None:
-        """Begin to end the connection: what was sent before still arrives. Leaving the block of `connect` does it."""
-        self._socket.end(NORMAL)
+        """Begin to end for good: what was sent before still arrives. Leaving the block of `connect` does it."""
+        self._closing = True
+        self._away.cancel()
+        if self._socket is not None:
+            self._socket.end(NORMAL)
 
     async def run(self) -> None:
-        """Serve the connection until it ends; then everything that waits for it fails. Called once, by `connect`."""
+        """Serve one connection after another; in the end everything that waits fails. Called once, by `connect`."""
         try:
-            async with trio.open_nursery() as nursery:
-                self._socket.start(nursery)
-                await self._socket.read(self._receive)
-                nursery.cancel_scope.cancel()
+            await self._serve()
+            while self._redial is not None and not self._closing:
+                with trio.CancelScope() as self._away:
+                    self._socket = await self._redial()
+                if self._socket is None:
+                    return
+                self._come_back(self._socket)
+                await self._serve()
+        except RpcError as error:  # it was refused, or it has tried for long enough
+            logger.warning("%s", error.message)
         finally:
             self._fail_all()
-            await self._socket.close()
+
+    async def _serve(self) -> None:
+        socket = self._socket
+        if socket is None:
+            return
+        try:
+            async with trio.open_nursery() as nursery:
+                socket.start(nursery)
+                await socket.read(self._receive)
+                nursery.cancel_scope.cancel()
+        finally:
+            self._socket = None
+            self._last = socket.code or ABNORMAL, socket.reason
+            if self._closing or self._redial is None:
+                self._fail_all()
+            await socket.close()
+
+    async def hello(self) -> None:
+        """Let the server know which client this is. Called by `connect`, before anything else is sent."""
+        await self._invoke(HELLO, Hello(client=self._id))
+
+    def _come_back(self, socket: FrameSocket) -> None:
+        """Take up everything on a new connection: who this is, what it looks at, and what it waits for."""
+        logger.info("The connection to the gateway is back.")
+        socket.send(frames.request(None, HELLO.name, Hello(client=self._id)))
+        for name, terminals in self._attached.items():
+            self._calls += 1
+            again = [terminal for terminal in terminals if terminal.begun]
+            if again:
+                call = _Pending(ATTACH.name, AttachTerminal(terminal=name), ATTACH.read, _each(again))
+                self._pending[self._calls] = call
+        abandoned, self._abandoned = self._abandoned, {}
+        for id, pending in (*self._pending.items(), *abandoned.items()):
+            params = pending.params
+            if isinstance(params, Keyed):
+                params = msgspec.structs.replace(params, again=True)
+            socket.send(frames.request(id, pending.method, params))
+        for id in abandoned:
+            self._notify(CANCEL, CancelCall(id=id))
 
     def _receive(self, text: str | bytes) -> None:
         try:
             messages = frames.read_messages(text if isinstance(text, str) else "")
         except RpcError as error:
             logger.warning("%s", error.message)
-            self._socket.end(PROTOCOL_ERROR, "no JSON-RPC")
+            if self._socket is not None:
+                self._socket.end(PROTOCOL_ERROR, "no JSON-RPC")
             return
         for message in messages:
             if message.method:
@@ -300,10 +402,18 @@ class Client:
                 terminal.end(self._closed())
 
     def _closed(self) -> RpcError:
-        code, reason = self._socket.code or ABNORMAL, self._socket.reason
+        code, reason = self._last
         why = f"code {code}" + (f", {reason}" if reason else "")
         message = f"The connection to the gateway has ended ({why}); connect again."
         return RpcError("CLOSED", message, {"code": code, "reason": reason})
+
+
+def _each(terminals: list[AttachedTerminal]) -> Callable[[Attachment], None]:
+    def resume(attachment: Attachment) -> None:
+        for terminal in terminals:
+            terminal.resume(attachment)
+
+    return resume
 
 
 def _milliseconds(seconds: float) -> float | None:
@@ -318,6 +428,7 @@ async def connect(
     *,
     token: str | None = None,
     tls: ssl.SSLContext | None = None,
+    reconnect: Reconnect | bool = True,
     limits: SocketLimits = LIMITS,
 ) -> AsyncGenerator[Client, None]:
     """A client for the length of the block; `url` is a gateway's, such as `ws://127.0.0.1:8080/rpc`.
@@ -330,9 +441,12 @@ async def connect(
     `token` is presented where the gateway asks for one; over `ws://` it can be read on the way, so use `wss://` to
     other machines. `tls` says whom to trust there (default: whom this machine trusts).
 
-    Raises ConfigError URL or TOKEN, and RpcError CONNECT if there is no gateway or it refuses (`status`). If the
-    connection ends within the block, the block goes on, and its calls fail. Leaving the block closes the connection,
-    within `limits.close_timeout` seconds; forms that are still being asked through it are withdrawn.
+    A connection that is lost within the block is made anew, as `reconnect` says; with False the block goes on and its
+    calls fail.
+
+    Raises ConfigError URL or TOKEN, and RpcError CONNECT if there is no gateway or it refuses (`status`). Leaving the
+    block closes the connection, within `limits.close_timeout` seconds; forms that are still being asked through it are
+    withdrawn.
     """
     address = parse_url(url)
     if token is not None and not (token.isascii() and token.isprintable() and token == token.strip()):
@@ -342,9 +456,13 @@ async def connect(
     raised: Exception | None = None
     async with trio.open_nursery() as nursery:
         try:
-            client = Client(await open_socket(nursery, address, limits, token, tls))
+            dial = partial(open_socket, nursery, address, limits, token, tls)
+            rule = Reconnect() if reconnect is True else reconnect or None
+            client = Client(await dial(), None if rule is None else partial(_redial, dial, rule))
             nursery.start_soon(client.run)
             try:
+                if rule is not None:
+                    await client.hello()
                 yield client
             finally:
                 client.close()
@@ -352,3 +470,17 @@ async def connect(
             raised = error
     if raised is not None:
         raise raised
+
+
+async def _redial(dial: Callable[[], Awaitable[FrameSocket]], rule: Reconnect) -> FrameSocket:
+    """Try until there is a connection. Raises the last RpcError CONNECT when it gives up, or is refused for good."""
+    wait = rule.first
+    give_up_at = inf if rule.give_up_after is None else trio.current_time() + rule.give_up_after
+    while True:
+        await trio.sleep(wait * (1 + random.random()) / 2)
+        try:
+            return await dial()
+        except RpcError as error:
+            if error.context.get("status") in (401, 403) or trio.current_time() >= give_up_at:
+                raise
+        wait = min(2 * wait, rule.longest)

@@ -21,8 +21,11 @@ from greenroom.actors.gateway.methods import Services
 from greenroom.actors.gateway.routes import Routes
 from greenroom.actors.gateway.session import Session
 from greenroom.actors.gateway.upgrade import upgrade_objection
+from greenroom.actors.gateway.visitor import Visitor
 from greenroom.protocol.bridge import TOKEN_HEADER
+from greenroom.protocol.errors import RpcError
 from greenroom.runtime.actor import Actor
+from greenroom.runtime.tree import Tree
 
 __all__ = ["RPC_PATH", "Connection", "Front", "GatewayLimits"]
 
@@ -49,6 +52,10 @@ class GatewayLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How many WebSockets the holders of one token may have open."""
     subscriptions: int = 4096
     """To how many terminals they may be attached, over all of these."""
+    grace: float = 30.0
+    """How long a client that said hello may be away before its calls are cancelled and its forms withdrawn."""
+    kept_for: float = 300.0
+    """How long the outcomes of its calls are kept."""
     requests: float = 200.0
     """How many requests a second they may send; five times as many may come at once."""
     socket: SocketLimits = SocketLimits()
@@ -58,12 +65,33 @@ class GatewayLimits(msgspec.Struct, frozen=True, kw_only=True):
 class Front(NamedTuple):
     """What all connections of a gateway share."""
 
+    tree: Tree
     services: Services
     fence: Fence
     access: Access
     routes: Routes
     limits: GatewayLimits
     tls: ssl.SSLContext | None
+
+    def visitor(self, id: str, owner: str) -> tuple[Visitor, bool]:
+        """The client of that id, and whether it was there already. Raises RpcError HELLO if it is somebody else's."""
+        clients = (self.tree.root.children or {}).get("clients")
+        place = clients if clients is not None and clients.alive else self.tree.spawn(Clients(), "clients")
+        found = (place.children or {}).get(id)
+        if found is not None and found.alive and isinstance(found.actor, Visitor):
+            if found.actor.owner != owner:
+                raise RpcError("HELLO", "This client came with another token before; make another id.")
+            return found.actor, True
+        if found is not None:
+            raise RpcError("HELLO", "This client has been away too long and is just being forgotten; say hello again.")
+        visitor = Visitor(owner, grace=self.limits.grace, kept_for=self.limits.kept_for)
+        self.tree.spawn(visitor, id, parent=place)
+        return visitor, False
+
+
+@final
+class Clients(Actor):
+    """Where the clients that said hello are, each by its id."""
 
 
 @final

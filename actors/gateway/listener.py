@@ -145,7 +145,7 @@ async def open_gateway(
     routes = Routes()
     add_page(routes)
     add_bridge(routes, services.terminals, access)
-    front = Front(services, Fence(trusted_hosts, trusted_origins), access, routes, limits or GatewayLimits(), tls)
+    front = Front(tree, services, Fence(trusted_hosts, trusted_origins), access, routes, limits or GatewayLimits(), tls)
     if access.open and not is_loopback(host):
         raise _not_bound(host)
     listeners = await trio.open_tcp_listeners(port, host=host, backlog=BACKLOG)

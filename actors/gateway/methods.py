@@ -20,6 +20,7 @@ from greenroom.protocol.rpc import (
     CALL_TOOL,
     CANCEL,
     DETACH,
+    HELLO,
     LIST_TERMINALS,
     LIST_TOOLS,
     METHODS,
@@ -35,6 +36,7 @@ from greenroom.protocol.rpc import (
     Cancellation,
     Detachment,
     DetachTerminal,
+    Hello,
     ListTerminals,
     ListTools,
     Method,
@@ -46,6 +48,7 @@ from greenroom.protocol.rpc import (
     TerminalInfo,
     TerminalList,
     ToolList,
+    Welcome,
     Withdrawal,
     WithdrawForm,
 )
@@ -206,6 +209,11 @@ def _tree(call: Call, params: ReadTree) -> TreeSnapshot:
     if not _grants(call).may_read_tree:
         raise _denied("read the tree")
     return call.session.services.snapshot()
+
+
+@_serves(HELLO)
+def _hello(call: Call, params: Hello) -> Welcome:
+    return call.session.hello(params.client)
 
 
 @_serves(CANCEL)

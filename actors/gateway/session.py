@@ -15,10 +15,11 @@ from greenroom.actors.gateway.attachments import Attachments
 from greenroom.actors.gateway.calls import Batch, Call
 from greenroom.actors.gateway.methods import HANDLERS, Handler, no_method
 from greenroom.protocol.errors import GreenroomError, RpcError
-from greenroom.protocol.rpc import METHODS, SHUTDOWN, RequestId, Shutdown, failure_of, frames
+from greenroom.protocol.rpc import METHODS, SHUTDOWN, Keyed, RequestId, Shutdown, Welcome, failure_of, frames
 
 if TYPE_CHECKING:
     from greenroom.actors.gateway.connection import Front
+    from greenroom.actors.gateway.visitor import Visitor
 
 __all__ = ["Session"]
 
@@ -45,6 +46,7 @@ class Session:
         self._front = front
         self._socket = socket
         self._most_calls = front.limits.calls
+        self._visitor: Visitor | None = None
         self._calls: dict[Call, None] = {}
         """Those under way, oldest first."""
         self._by_id: dict[RequestId, Call] = {}
@@ -66,6 +68,8 @@ class Session:
                         self._nursery.cancel_scope.cancel()
                 finally:
                     self.attachments.close()
+                    if self._visitor is not None:
+                        self._visitor.leave(self)
                 keepers.cancel_scope.cancel()
         finally:
             self.shut_down()
@@ -91,6 +95,16 @@ class Session:
             call.scope.cancel()
         return call is not None
 
+    def hello(self, id: str) -> Welcome:
+        """Let the calls that come with a key be those of that client. Raises RpcError HELLO."""
+        visitor, resumed = self._front.visitor(id, self.caller.name)
+        if self._visitor not in (None, visitor):
+            raise RpcError("HELLO", "This connection has said hello as another client; open one for each.")
+        self._visitor = visitor
+        visitor.come(self)
+        limits = self._front.limits
+        return Welcome(resumed=resumed, grace=round(limits.grace * 1000), kept=round(limits.kept_for * 1000))
+
     # ---------------------------------------------------------------- requests
 
     def _receive(self, message: str | bytes) -> None:
@@ -98,7 +112,7 @@ class Session:
         batch = Batch() if frame.batch else None
         for entry in frame.entries:
             if isinstance(entry, frames.Malformed):
-                self._refuse(Call(self, "", entry.id, batch, answered=True), entry.error)
+                self.refuse(Call(self, "", entry.id, batch, answered=True), entry.error)
             else:
                 self._begin(entry, batch)
         if batch is not None and (answers := batch.seal()) is not None:
@@ -118,12 +132,14 @@ class Session:
                 raise no_method(request.method)
             params = frames.read_params(method.name, request.params, method.params)
             handler = HANDLERS[method.name]
-            if handler.waits:
+            if isinstance(params, Keyed) and params.key is not None:
+                self._run_kept(call, handler, params, params.key)
+            elif handler.waits:
                 self._run_soon(call, handler, params)
             else:
-                self._answer(call, handler.function(call, params))
+                self.answer(call, handler.function(call, params))
         except Exception as error:
-            self._refuse(call, error)
+            self.refuse(call, error)
 
     def _spend(self) -> None:
         rate = self._front.limits.requests
@@ -131,6 +147,12 @@ class Session:
             raise RpcError("BUSY", f"This token may send {rate:g} requests a second; send fewer.", {"rate": rate})
 
     def _run_soon(self, call: Call, handler: Handler, params: msgspec.Struct) -> None:
+        """A call of this connection's, which ends with it."""
+        self._enter(call)
+        self._nursery.start_soon(self._run, call, handler, params, name=f"{self.name} {call.method}")
+
+    def _enter(self, call: Call) -> None:
+        """Count a call among those under way. Raises RpcError BUSY."""
         if len(self._calls) >= self._most_calls:
             raise RpcError(
                 "BUSY",
@@ -140,26 +162,46 @@ class Session:
         self._calls[call] = None
         if call.id is not None:
             self._by_id[call.id] = call
-        self._nursery.start_soon(self._run, call, handler, params, name=f"{self.name} {call.method}")
+
+    def _run_kept(self, call: Call, handler: Handler, params: Keyed, key: str) -> None:
+        """A call of the client's, which goes on when this connection ends."""
+        visitor = self._visitor
+        if visitor is None:
+            raise RpcError("HELLO", "A call with a key is a client's: say rpc/hello first, on each connection.")
+        meant = msgspec.structs.replace(params, again=False)
+        kept = visitor.find(key, call.method, meant, again=params.again)
+        if kept is not None and kept.done_at is not None:
+            kept.answer(call)
+            return
+        self._enter(call)
+        if kept is None:
+            visitor.begin(key, call, lambda: handler.function(call, params), meant)
+            kept = visitor.find(key, call.method, meant, again=False)
+        elif call not in kept.waiting:
+            kept.waiting.append(call)
+        if kept is not None:
+            call.scope = kept.scope  # `rpc/cancel` ends the call itself, wherever it is waited for
 
     async def _run(self, call: Call, handler: Handler, params: msgspec.Struct) -> None:
         # A call that is cancelled from outside stays among those under way: `_last_words` answers it.
         try:
             with call.scope:
-                self._answer(call, await handler.function(call, params))
+                self.answer(call, await handler.function(call, params))
         except Exception as error:
-            self._refuse(call, error)
+            self.refuse(call, error)
         if call.scope.cancelled_caught:
-            self._refuse(
+            self.refuse(
                 call, RpcError("CANCELLED", f"The call of {call.method} was cancelled.", {"method": call.method})
             )
 
     # ---------------------------------------------------------------- answers
 
-    def _answer(self, call: Call, result: object) -> None:
+    def answer(self, call: Call, result: object) -> None:
+        """Send the result of a call."""
         self._conclude(call, frames.response(call.id, result))
 
-    def _refuse(self, call: Call, error: Exception) -> None:
+    def refuse(self, call: Call, error: Exception) -> None:
+        """Send why a call was refused, or that it failed."""
         try:
             failure = failure_of(error if isinstance(error, GreenroomError) else self._hidden(call, error))
             answer = frames.refusal(call.id, failure)

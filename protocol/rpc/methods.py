@@ -29,6 +29,7 @@ __all__ = [
     "FORM_EXPIRED",
     "FORM_PENDING",
     "FORM_WITHDRAWN",
+    "HELLO",
     "LIST_TERMINALS",
     "LIST_TOOLS",
     "METHODS",
@@ -50,6 +51,8 @@ __all__ = [
     "FormExpired",
     "FormPending",
     "FormWithdrawn",
+    "Hello",
+    "Keyed",
     "ListTerminals",
     "ListTools",
     "Method",
@@ -65,6 +68,7 @@ __all__ = [
     "TerminalInfo",
     "TerminalList",
     "ToolList",
+    "Welcome",
     "WithdrawForm",
     "Withdrawal",
 ]
@@ -183,7 +187,20 @@ class PendingList(Result, frozen=True):
     pending: tuple[PendingForm, ...]
 
 
-class AskTerminal(Params, frozen=True):
+class Keyed(Params, frozen=True, kw_only=True):
+    """Base of what may change something, and must not be done twice.
+
+    With a `key`, the call belongs to the client that said `rpc/hello`, not to its connection: it goes on while the
+    client is away, for as long as `rpc/hello` says, and the same key gives the same outcome, waiting for it if need be.
+    """
+
+    key: Annotated[str, msgspec.Meta(min_length=1, max_length=64)] | None = None
+    """Made by the client, another one for each call."""
+    again: bool = False
+    """It was sent before, and its outcome got lost. Refused with OUTCOME if nothing is known of it."""
+
+
+class AskTerminal(Keyed, frozen=True, kw_only=True):
     """Park a form at a terminal and wait for its answer, which is the result of the call.
 
     Cancelling the call, or ending the connection, withdraws the form. Refused with TARGET (`known`), SCHEMA
@@ -206,7 +223,7 @@ class SubmittedValues(Result, frozen=True):
     values: dict[str, Any]
 
 
-class AnswerForm(Params, frozen=True):
+class AnswerForm(Keyed, frozen=True, kw_only=True):
     """Answer a form: all of the values are accepted, or nothing is changed and the form stays pending.
 
     A wrong terminal (`target`), id (`unknown`) or value (`rejected`, with the errors of the fields) is a result, not an
@@ -219,7 +236,7 @@ class AnswerForm(Params, frozen=True):
     """By the name of the field; a field that is left out keeps its default, null takes it away."""
 
 
-class WithdrawForm(Params, frozen=True):
+class WithdrawForm(Keyed, frozen=True, kw_only=True):
     """Take a form back in its asker's name: the asker's wait ends as ABANDONED, attached clients are notified.
 
     Refused with TARGET.
@@ -257,7 +274,7 @@ class ToolList(Result, frozen=True):
     tools: tuple[ToolDefinition, ...]
 
 
-class CallTool(Params, frozen=True):
+class CallTool(Keyed, frozen=True, kw_only=True):
     """Call a tool. What goes wrong in it, an unknown name included, is told in the result, not as an error.
 
     Cancelling the call, or ending the connection, cancels the tool.
@@ -269,6 +286,27 @@ class CallTool(Params, frozen=True):
 
 class ReadTree(Params, frozen=True):
     """Every actor of the runtime, and who waits for whom."""
+
+
+class Hello(Params, frozen=True):
+    """Say which client this is, so that its keyed calls outlive the connection and are found again on the next one.
+
+    Refused with HELLO for an id that came with another token, or if the connection has said hello as somebody else.
+    """
+
+    client: Annotated[str, msgspec.Meta(pattern="^[A-Za-z0-9_-]{8,64}$")]
+    """Made by the client, at random: who knows it can learn the outcomes of its calls."""
+
+
+class Welcome(Result, frozen=True):
+    """How long a client may be away."""
+
+    resumed: bool
+    """It was known already, and with it the calls that are under way."""
+    grace: int
+    """Milliseconds after its last connection has gone until its calls are cancelled and its forms withdrawn."""
+    kept: int
+    """Milliseconds that an outcome is kept."""
 
 
 class CancelCall(Params, frozen=True):
@@ -289,6 +327,7 @@ class Cancellation(Result, frozen=True):
 LIST_TOOLS: Final[Method[ListTools, ToolList]] = Method("tool/list", ListTools, ToolList)
 CALL_TOOL: Final[Method[CallTool, ToolResult]] = Method("tool/call", CallTool, ToolResult, read_tool_result)
 TREE: Final[Method[ReadTree, TreeSnapshot]] = Method("system/tree", ReadTree, TreeSnapshot)
+HELLO: Final[Method[Hello, Welcome]] = Method("rpc/hello", Hello, Welcome)
 CANCEL: Final[Method[CancelCall, Cancellation]] = Method("rpc/cancel", CancelCall, Cancellation)
 
 METHODS: Final[dict[str, Method[Any, Any]]] = {
@@ -304,6 +343,7 @@ METHODS: Final[dict[str, Method[Any, Any]]] = {
         LIST_TOOLS,
         CALL_TOOL,
         TREE,
+        HELLO,
         CANCEL,
     )
 }

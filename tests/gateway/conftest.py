@@ -149,7 +149,7 @@ def accept_stream(
     """
     pair = trio.testing.lockstep_stream_pair() if lockstep else trio.testing.memory_stream_pair()
     services = Services(runtime.terminals, runtime.tools, runtime.snapshot)
-    front = Front(services, Fence(), Access(), routes or Routes(), limits or GatewayLimits(), None)
+    front = Front(runtime.tree, services, Fence(), Access(), routes or Routes(), limits or GatewayLimits(), None)
     number = len(runtime.tree.root.children or ())
     runtime.spawn(Connection(pair[1], front), f"connection-{number}")
     return pair[0]

@@ -151,7 +151,10 @@ async def test_a_token_that_ends_ends_its_connections_within_a_heartbeat(how: st
     access = Access(tokens(ada_expires=200.0), wall_clock=lambda: now[0])
     limits = GatewayLimits(socket=SocketLimits(ping_interval=0.05))
     async with guarded(access=access, limits=limits) as site:
-        async with connect(site.url, token=ADA) as ada, connect(site.url, token=OPS) as ops:
+        async with (
+            connect(site.url, reconnect=False, token=ADA) as ada,
+            connect(site.url, reconnect=False, token=OPS) as ops,
+        ):
             await ada.terminals()
             if how == "expired":
                 now[0] = 200.0
@@ -163,25 +166,28 @@ async def test_a_token_that_ends_ends_its_connections_within_a_heartbeat(how: st
             assert ended.value.context["code"] == 1008
             await ops.terminals()
         with pytest.raises(RpcError, match="wants a token"):
-            async with connect(site.url, token=ADA):
+            async with connect(site.url, reconnect=False, token=ADA):
                 raise AssertionError("it was let in again")
 
 
 async def test_a_token_has_so_many_connections() -> None:
     async with guarded(limits=GatewayLimits(connections=2)) as site:
-        async with connect(site.url, token=OPS), connect(site.url, token=OPS):
+        async with connect(site.url, reconnect=False, token=OPS), connect(site.url, reconnect=False, token=OPS):
             with pytest.raises(RpcError) as full:
-                async with connect(site.url, token=OPS):
+                async with connect(site.url, reconnect=False, token=OPS):
                     raise AssertionError("it was let in")
             assert full.value.context["status"] == 429
-            async with connect(site.url, token=ADA) as other:
+            async with connect(site.url, reconnect=False, token=ADA) as other:
                 await other.terminals()
-        async with connect(site.url, token=OPS) as again:
+        async with connect(site.url, reconnect=False, token=OPS) as again:
             await again.terminals()
 
 
 async def test_a_token_has_so_many_requests_a_second() -> None:
-    async with guarded(limits=GatewayLimits(requests=1.0)) as site, connect(site.url, token=OPS) as one:
+    async with (
+        guarded(limits=GatewayLimits(requests=1.0)) as site,
+        connect(site.url, reconnect=False, token=OPS) as one,
+    ):
         codes = [await _code(one) for _ in range(12)]
         assert codes[:5] == [None] * 5
         assert set(codes[6:]) == {"BUSY"}
@@ -189,7 +195,10 @@ async def test_a_token_has_so_many_requests_a_second() -> None:
 
 async def test_a_token_has_so_many_subscriptions_over_all_its_connections() -> None:
     async with guarded(limits=GatewayLimits(subscriptions=1)) as site:
-        async with connect(site.url, token=ROOT) as root, connect(site.url, token=ROOT) as again:
+        async with (
+            connect(site.url, reconnect=False, token=ROOT) as root,
+            connect(site.url, reconnect=False, token=ROOT) as again,
+        ):
             async with root.attach("ops"):
                 with pytest.raises(RpcError) as more:
                     async with again.attach("secret"):

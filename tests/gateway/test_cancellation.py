@@ -50,7 +50,7 @@ async def test_a_cancelled_call_leaves_nothing_and_the_connection_goes_on(
     act: Callable[[Site, Client], Awaitable[None]],
 ) -> None:
     async def scenario(doomed: Doomed) -> None:
-        async with site_with(QUICK) as site, connect(site.url) as client:
+        async with site_with(QUICK) as site, connect(site.url, reconnect=False) as client:
             await doomed(act, site, client)
             await client.terminals()
             await site.ops.stop()
@@ -65,7 +65,7 @@ async def test_a_cancelled_answer_counted_or_it_did_not() -> None:
     counted: set[bool] = set()
 
     async def scenario(doomed: Doomed) -> None:
-        async with site_with(QUICK) as site, connect(site.url) as client:
+        async with site_with(QUICK) as site, connect(site.url, reconnect=False) as client:
             id = await site.ops.park(form := Form(ONE_FIELD))
             ended = await doomed(client.answer, "ops", id, {"x": "y"})
             if not ended.cancelled:
@@ -82,7 +82,7 @@ async def test_a_cancelled_answer_counted_or_it_did_not() -> None:
 
 async def test_a_cancelled_client_leaves_nothing_at_either_end() -> None:
     async def everything(url: str) -> None:
-        async with connect(url) as client, trio.open_nursery() as nursery:
+        async with connect(url, reconnect=False) as client, trio.open_nursery() as nursery:
             nursery.start_soon(lambda: client.ask("ops", ONE_FIELD))
             async with client.attach("ops"):
                 nursery.cancel_scope.cancel()
@@ -99,7 +99,11 @@ async def test_a_cancelled_client_leaves_nothing_at_either_end() -> None:
 
 async def test_a_cancelled_server_leaves_nothing() -> None:
     async def serve() -> None:
-        async with site_with(QUICK) as site, connect(site.url) as client, trio.open_nursery() as nursery:
+        async with (
+            site_with(QUICK) as site,
+            connect(site.url, reconnect=False) as client,
+            trio.open_nursery() as nursery,
+        ):
             nursery.start_soon(lambda: client.ask("ops", ONE_FIELD))
             await site.the_form()
             nursery.cancel_scope.cancel()

@@ -30,7 +30,7 @@ from tests.gateway.conftest import ONE_FIELD, Site
 
 @pytest.fixture
 async def client(site: Site) -> AsyncGenerator[Client, None]:
-    async with connect(site.url) as client:
+    async with connect(site.url, reconnect=False) as client:
         yield client
 
 
@@ -192,7 +192,7 @@ async def test_a_form_asked_before_or_after_attaching_is_shown_once_and_dropped_
     site: Site, client: Client
 ) -> None:
     early = await site.ops.park(Form(ONE_FIELD))
-    async with connect(site.url) as other, client.attach("ops") as one, other.attach("ops") as two:
+    async with connect(site.url, reconnect=False) as other, client.attach("ops") as one, other.attach("ops") as two:
         late = await site.ops.park(Form(ONE_FIELD))
         for terminal in (one, two):
             event = await terminal.__anext__()
@@ -325,7 +325,7 @@ def test_a_url_says_where_a_gateway_is(url: str, host: str, port: int, resource:
 )
 async def test_a_url_that_is_none_is_refused_without_repeating_it(url: str) -> None:
     with pytest.raises(ConfigError) as raised:
-        async with connect(url):
+        async with connect(url, reconnect=False):
             pass
     assert raised.value.code == "URL"
     assert "hunter2" not in str(raised.value)
@@ -361,7 +361,7 @@ async def test_a_server_that_does_not_shake_hands_is_given_up(nursery: trio.Nurs
 
 async def test_an_error_in_the_block_comes_out_as_it_is(site: Site) -> None:
     with pytest.raises(KeyError, match="mine"):
-        async with connect(site.url):
+        async with connect(site.url, reconnect=False):
             raise KeyError("mine")
     await site.until_nothing_is_left()
 
@@ -372,7 +372,7 @@ async def test_leaving_the_block_ends_calls_of_other_tasks_and_withdraws_their_f
             await client.ask("ops", ONE_FIELD)
 
     async with trio.open_nursery() as nursery:
-        async with connect(site.url) as client:
+        async with connect(site.url, reconnect=False) as client:
             nursery.start_soon(ask, client)
             await site.the_form()
     assert not client.open

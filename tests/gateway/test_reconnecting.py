@@ -1,0 +1,252 @@
+"""Clients that lose their connection and come back: nothing is done twice, and nothing is left when they stay away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+import trio
+import trio.testing
+
+from greenroom.actors.client import Client, Reconnect, connect
+from greenroom.actors.gateway import Access, AccessToken, GatewayLimits
+from greenroom.actors.gateway.connection import Connection
+from greenroom.actors.system import Runtime
+from greenroom.protocol.access import EVERYTHING
+from greenroom.protocol.errors import FormError, RpcError
+from greenroom.protocol.rpc import FormExpired, FormPending
+from greenroom.runtime.tools import Tool
+from tests.gateway.conftest import ONE_FIELD, Peer, Site, peer, site_with
+
+QUICK = Reconnect(first=0.01, longest=0.05)
+ID = "a-client-of-the-test"
+
+
+async def cut(site: Site) -> None:
+    """End every connection, as a network does: nobody is told."""
+    for ref in list((site.runtime.tree.find("/gateway/connections").children or {}).values()):
+        assert isinstance(ref.actor, Connection)
+        await ref.actor._stream.kill()
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Wait for what no event announces; five seconds are more than enough."""
+    with trio.fail_after(5):
+        while not condition():  # noqa: ASYNC110  # real sockets: there is nothing to be woken by
+            await trio.sleep(0.01)
+
+
+def clients(runtime: Runtime) -> list[str]:
+    place = (runtime.tree.root.children or {}).get("clients")
+    return list(place.children or ()) if place is not None else []
+
+
+async def test_an_ask_goes_on_over_a_lost_connection_and_gets_its_answer() -> None:
+    async with site_with() as site, connect(site.url, reconnect=QUICK) as client:
+        values: list[Any] = []
+
+        async def ask() -> None:
+            values.append(await client.ask("ops", ONE_FIELD, from_="agent"))
+
+        site.nursery.start_soon(ask)
+        await site.until(lambda: site.ops.count)
+        (record,) = site.ops.pending()
+        await cut(site)
+        assert [pending.id for pending in site.ops.pending()] == [record.id]
+        await site.terminals.answer("ops", record.id, {"x": "while it was away"})
+        await until(lambda: values)
+        assert values == [{"x": "while it was away"}]
+
+
+async def test_an_attached_terminal_goes_on_where_it_was() -> None:
+    async with site_with() as site, connect(site.url, reconnect=QUICK) as client, client.attach("ops") as terminal:
+        site.nursery.start_soon(_ask, site, "ops")
+        first = await anext(terminal)
+        assert isinstance(first, FormPending)
+        await cut(site)
+        await site.ops.stop()  # nobody is told of it
+        site.nursery.start_soon(_ask, site, "ops")
+        with trio.fail_after(5):
+            gone = await anext(terminal)
+            new = await anext(terminal)
+        assert (gone, isinstance(new, FormPending)) == (
+            FormExpired(terminal="ops", id=first.form.id, reason="missed"),
+            True,
+        )
+        assert list(terminal.pending) == [record.id for record in site.ops.pending()]
+        with trio.move_on_after(0.2):
+            raise AssertionError(f"it was told twice: {await anext(terminal)}")
+
+
+async def _ask(site: Site, to: str) -> None:
+    with suppress(FormError):
+        await site.runtime.ask(to, ONE_FIELD)
+
+
+async def test_a_tool_call_runs_once_however_often_the_connection_is_lost() -> None:
+    runs: list[int] = []
+    go_on = trio.Event()
+
+    async def slow(args: dict[str, Any]) -> str:
+        runs.append(1)
+        await go_on.wait()
+        return "done"
+
+    async with site_with() as site, connect(site.url, reconnect=QUICK) as client:
+        site.runtime.tools.add(Tool("slow", slow))
+        results: list[Any] = []
+
+        async def call() -> None:
+            results.append(await client.call_tool("slow", {}))
+
+        site.nursery.start_soon(call)
+        await until(lambda: runs)
+        for _ in range(3):
+            await cut(site)
+            await client.terminals()
+        go_on.set()
+        await until(lambda: results)
+        assert runs == [1]
+        assert results[0].value == "done"
+
+
+async def test_a_client_that_stays_away_loses_its_calls_after_the_grace() -> None:
+    async with site_with(GatewayLimits(grace=0.1)) as site:
+        async with peer(site.url) as visitor:
+            welcome = await visitor.result("rpc/hello", {"client": ID})
+            assert (welcome["resumed"], welcome["grace"]) == (False, 100)
+            await visitor.send(_ask_frame("k1"))
+            await site.until(lambda: site.ops.count)
+        assert site.ops.count == 1
+        assert clients(site.runtime) == [ID]
+        await site.until(lambda: not site.ops.count and not clients(site.runtime))
+        assert site.runtime.snapshot().waits == ()
+
+
+def _ask_frame(key: str | None, *, again: bool = False, id: int = 7, schema: Any = ONE_FIELD) -> dict[str, Any]:
+    params: dict[str, Any] = {"to": "ops", "schema": schema}
+    if key is not None:
+        params |= {"key": key, "again": again}
+    return {"jsonrpc": "2.0", "id": id, "method": "terminal/ask", "params": params}
+
+
+async def _receive(visitor: Peer, id: int) -> Any:
+    while (message := await visitor.receive()).get("id") != id:
+        pass
+    return message
+
+
+async def test_without_a_key_a_call_ends_with_its_connection_also_after_hello() -> None:
+    async with site_with() as site:
+        async with peer(site.url) as visitor:
+            await visitor.result("rpc/hello", {"client": ID})
+            await visitor.send(_ask_frame(None))
+            await site.until(lambda: site.ops.count)
+        await site.until(lambda: not site.ops.count)
+
+
+async def test_the_same_key_joins_the_call_and_then_gives_its_outcome() -> None:
+    async with site_with() as site, peer(site.url) as one, peer(site.url) as two:
+        for visitor in (one, two):
+            await visitor.result("rpc/hello", {"client": ID})
+        await one.send(_ask_frame("k1"))
+        await site.until(lambda: site.ops.count)
+        await two.send(_ask_frame("k1", again=True))
+        await two.result("terminal/list")
+        (record,) = site.ops.pending()
+        await site.terminals.answer("ops", record.id, {"x": "v"})
+        for visitor in (one, two):
+            assert (await _receive(visitor, 7))["result"] == {"values": {"x": "v"}}
+        await two.send(_ask_frame("k1", again=True, id=8))
+        assert (await _receive(two, 8))["result"] == {"values": {"x": "v"}}
+        assert site.ops.count == 0
+
+
+async def test_a_key_means_one_call_and_an_unknown_outcome_says_so() -> None:
+    async with site_with() as site, peer(site.url) as visitor:
+        refused = (await visitor.call("terminal/answer", {"terminal": "ops", "id": "x", "values": {}, "key": "k"}))[
+            "error"
+        ]
+        assert refused["data"]["code"] == "HELLO"
+        await visitor.result("rpc/hello", {"client": ID})
+        await visitor.send(_ask_frame("lost", again=True))
+        assert (await _receive(visitor, 7))["error"]["data"]["code"] == "OUTCOME"
+        assert site.ops.count == 0
+        await visitor.send(_ask_frame("k1"))
+        await site.until(lambda: site.ops.count)
+        other = {"fields": [{"control": "text", "name": "other"}]}
+        await visitor.send(_ask_frame("k1", id=8, schema=other))
+        assert (await _receive(visitor, 8))["error"]["data"]["code"] == "KEY"
+
+
+async def test_cancelling_a_keyed_call_withdraws_its_form_for_everybody() -> None:
+    async with site_with() as site, peer(site.url) as visitor:
+        await visitor.result("rpc/hello", {"client": ID})
+        await visitor.send(_ask_frame("k1"))
+        await site.until(lambda: site.ops.count)
+        await visitor.send({"jsonrpc": "2.0", "method": "rpc/cancel", "params": {"id": 7}})
+        assert (await _receive(visitor, 7))["error"]["code"] == -32800
+        await site.until(lambda: not site.ops.count)
+
+
+async def test_an_ask_that_is_cancelled_while_away_is_withdrawn_when_the_client_is_back() -> None:
+    async with site_with() as site, connect(site.url, reconnect=Reconnect(first=0.3)) as client:
+        scope = trio.CancelScope()
+
+        async def ask() -> None:
+            with scope:
+                await client.ask("ops", ONE_FIELD)
+
+        site.nursery.start_soon(ask)
+        await site.until(lambda: site.ops.count)
+        await cut(site)
+        await until(lambda: not client.connected)
+        scope.cancel()
+        await trio.sleep(0.05)
+        assert site.ops.count == 1
+        await site.until(lambda: not site.ops.count)
+
+
+async def test_nobody_comes_in_another_tokens_name() -> None:
+    tokens = [AccessToken.of(name, name * 20, EVERYTHING) for name in ("ada", "bob")]
+    async with site_with(access=Access(tokens)) as site:
+        async with connect(site.url, token="ada" * 20, reconnect=False) as ada:
+            await ada.call("rpc/hello", {"client": ID}, dict[str, Any])
+            async with connect(site.url, token="bob" * 20, reconnect=False) as bob:
+                with pytest.raises(RpcError) as refused:
+                    await bob.call("rpc/hello", {"client": ID}, dict[str, Any])
+        assert refused.value.code == "HELLO"
+
+
+@pytest.mark.parametrize("id", ["short", "with space in it", "x" * 65, "a/b/c/d/e"])
+async def test_a_client_id_is_a_word_of_its_own(site: Site, caller: Peer, id: str) -> None:
+    answer = await caller.call("rpc/hello", {"client": id})
+    assert (answer["error"]["code"], answer["error"]["data"]["context"]["field"]) == (-32602, "client")
+
+
+async def test_a_client_gives_up_when_it_was_told_to_and_everything_that_waits_fails() -> None:
+    async with site_with() as site:
+        rule = Reconnect(first=0.01, longest=0.01, give_up_after=0.05)
+        async with connect(site.url, reconnect=rule) as client:
+            await site.gateway.stop()
+            with trio.fail_after(5), pytest.raises(RpcError) as ended:
+                await _until_refused(client)
+            assert ended.value.code == "CLOSED"
+
+
+async def _until_refused(client: Client) -> None:
+    while True:
+        await client.terminals()
+
+
+async def test_a_server_that_comes_back_at_the_same_port_is_found_again() -> None:
+    async with site_with() as site, connect(site.url, reconnect=QUICK) as client, client.attach("ops") as terminal:
+        port = site.gateway.port
+        await site.gateway.stop()
+        site.nursery.start_soon(_ask, site, "ops")
+        await site.until(lambda: site.ops.count)
+        await site.runtime.serve(port=port, name="gateway-2")
+        with trio.fail_after(5):
+            assert isinstance(await anext(terminal), FormPending)
