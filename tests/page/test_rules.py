@@ -5,12 +5,16 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from playwright.sync_api import Page
 
 from greenroom.protocol.forms import FormSchema, evaluate_form, parse_form
 from greenroom.protocol.text import number_text, parse_number
+
+# The server's heartbeats, in their own thread, take random numbers at times; no example is drawn from those.
+pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")
 
 PIECES = st.sampled_from(
     ["a", "Z", "9", " ", "@", ".", "-", "+", "é", "😀", "\u00a0", "\n", "http://", "https://", "x.y"]
