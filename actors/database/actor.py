@@ -14,7 +14,6 @@ from greenroom.actors.database.storage import Stop, Storage
 from greenroom.protocol.database import KeyFunction, Layout
 from greenroom.runtime.actor import Actor, handles
 from greenroom.runtime.reply import Reply
-from greenroom.runtime.waits import Node, Wait
 
 __all__ = ["DatabaseActor", "Databases", "Hold", "Holder"]
 
@@ -23,6 +22,10 @@ R = TypeVar("R")
 
 class Holder(Protocol):
     """Who holds a database for itself for a while: a transaction."""
+
+    def begin(self) -> None:
+        """It holds the database from now on."""
+        ...
 
     async def wait_ended(self) -> None:
         """Until it no longer does."""
@@ -37,8 +40,6 @@ class Hold(Perform[R], frozen=True):
     """Do a job, and then take no further message until the holder lets go of the database."""
 
     holder: Holder
-    owner: Node | None
-    """Who the others then wait for."""
 
 
 @final
@@ -90,16 +91,13 @@ class DatabaseActor(Actor):
 
     @handles(Hold)
     async def hold(self, message: Hold[Any]) -> None:
-        """Do a job, answer, and stand still for its holder. Others wait in the mailbox, and so for its owner."""
-        if not await self._do(message.job, self.take_reply()):
-            return
-        wait = Wait(self.ref, message.owner, label=None) if message.owner is not None else None
-        try:
-            await message.holder.wait_ended()
-        finally:
-            message.holder.lose()
-            if wait is not None:
-                wait.release()
+        """Do a job, answer, and stand still for its holder. Others wait in the mailbox."""
+        holder = message.holder
+        if await self._do(message.job, self.take_reply(), holder.begin):
+            try:
+                await holder.wait_ended()
+            finally:
+                holder.lose()
 
     def session(self, stop: Stop, *, bound: bool = False) -> Session:
         """A session for one job."""
@@ -113,8 +111,9 @@ class DatabaseActor(Actor):
         """Undo the storage's transaction, in a worker thread."""
         self._storage.rollback()
 
-    async def _do(self, job: Job[Any], reply: Reply[Any]) -> bool:
-        """Whether it went well. The reply is given in the step in which the thread ends, so that it is never lost."""
+    async def _do(self, job: Job[Any], reply: Reply[Any], then: Callable[[], None] = lambda: None) -> bool:
+        """Whether it went well, and `then` was called. The reply is given in the step in which the thread ends, so that
+        it is never lost."""
         job.begun = True
         done = False
 
@@ -125,6 +124,8 @@ class DatabaseActor(Actor):
                 done = reply.answer(result.unwrap())
             except Exception as error:
                 reply.fail(error)
+            if done:
+                then()
 
         await in_thread(job, lambda: self._run(job), self.limiter, settle)
         return done

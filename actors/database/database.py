@@ -19,7 +19,6 @@ from greenroom.actors.database.table import TABLE_EVENTS, Table
 from greenroom.actors.database.transaction import Transaction, misuse
 from greenroom.protocol.database import KeyFunction, Layout, TableSpec, expand_tables, unknown_table
 from greenroom.protocol.emitter import Emitter, ErrorHandler, Listener
-from greenroom.runtime.context import CURRENT
 from greenroom.runtime.ref import Ref
 from greenroom.runtime.tree import Tree
 
@@ -143,7 +142,7 @@ class Database:
         """
         self._refuse_own()
         held = Transaction(self.name, self._actor, self._announce)
-        hold: Hold[None] = Hold(Job(lambda session: session.begin()), held, CURRENT.get())
+        hold: Hold[None] = Hold(Job(lambda session: session.begin()), held)
         await perform(self.ref, hold, self.name)
         self._held = held
         try:

@@ -14,6 +14,8 @@ from greenroom.actors.database.session import Happening, Session
 from greenroom.actors.database.table import Table
 from greenroom.protocol.database import unknown_table
 from greenroom.protocol.errors import DatabaseError
+from greenroom.runtime.context import CURRENT
+from greenroom.runtime.waits import Wait
 
 if TYPE_CHECKING:
     from greenroom.actors.database.actor import DatabaseActor
@@ -31,6 +33,9 @@ class Transaction:
         self._name = name
         self._actor = actor
         self._announce = announce
+        self._owner = CURRENT.get()
+        self._wait: Wait | None = None
+        """The actor's for the owner, since others wait for the actor."""
         self._task = current_task()
         self._nurseries = frozenset(self._task.child_nurseries)
         self._ended = trio.Event()
@@ -85,12 +90,18 @@ class Transaction:
             self.failure = self.failure or misuse(self._name, "a call within the transaction was cancelled half done")
             raise
 
+    def begin(self) -> None:
+        """See `Holder.begin`."""
+        if self._owner is not None:
+            self._wait = Wait(self._actor.ref, self._owner)
+
     async def wait_ended(self) -> None:
         """Until it is committed or rolled back."""
         await self._ended.wait()
 
     def lose(self) -> None:
         """See `Holder.lose`."""
+        self._let_go()
         if not self.ended:
             self._lost = True
             if self._running is not None:
@@ -110,7 +121,7 @@ class Transaction:
         if failure is not None:
             await self.rollback(failure)
             raise failure
-        self._ended.set()
+        self._end()
         self._announce([*self._happened, Happening(None, "commit")])
 
     async def rollback(self, error: BaseException) -> None:
@@ -120,8 +131,17 @@ class Transaction:
                 await self._finish(self._actor.rollback)
             except DatabaseError as failed:
                 error.add_note(f"and the rollback failed: {failed}")
-        self._ended.set()
+        self._end()
         self._announce([Happening(None, "rollback", (error,))])
+
+    def _end(self) -> None:
+        self._let_go()
+        self._ended.set()
+
+    def _let_go(self) -> None:
+        wait, self._wait = self._wait, None
+        if wait is not None:
+            wait.release()
 
     async def _finish(self, function: Callable[[], None]) -> None:
         # Without a deadline, as a thread cannot be abandoned: a commit's outcome has to be known.
