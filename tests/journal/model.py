@@ -43,6 +43,8 @@ class Watched:
         self.follower = follower
         self.stream = stream
         """The life that it follows; None until one begins."""
+        self.bound = False
+        """It has looked for something in that life, and takes no other for it."""
         self.seen: list[Event] = []
         self.over = False
 
@@ -210,8 +212,8 @@ class JournalMachine(RuleBasedStateMachine):
     def take_one(self, watched: Watched) -> None:
         follower = watched.follower
         present = self.streams.get(follower.stream)
-        if watched.stream is None or not watched.seen:
-            watched.stream = present  # nothing binds it to an earlier life
+        if watched.stream is None or not watched.bound:
+            watched.stream = present
         stream, cursor = watched.stream, follower.cursor
         following = (stream or Stream(0)).after(cursor)
         try:
@@ -226,9 +228,11 @@ class JournalMachine(RuleBasedStateMachine):
             assert following == "GAP" or stream is not present
             watched.over = True
         else:
+            assert stream is present
             assert following == []
             assert outcome == ("ended" if stream is not None and stream.ended is not None else "waiting")
             watched.over = outcome == "ended"
+        watched.bound = stream is not None
 
     async def next_of(self, follower: Follower) -> Event | str:
         try:
