@@ -36,9 +36,9 @@ class Life:
         """No further message is taken."""
         self.failure: Exception | None = None
         self.nursery: trio.Nursery | None = None
-        """Where its work and its children run; None while there is no place for them."""
+        """Where its work and its children run. None before and after that."""
         self.scope: trio.CancelScope | None = None
-        """Around its start and its handlers, while they run."""
+        """Around its start and its handlers. None before and after that."""
         self.grace: trio.CancelScope | None = None
         """How long a stop waits for the message in hand. Its deadline was fixed when the stop began."""
         self._closing: dict[Callable[[], None], None] | None = None
@@ -217,9 +217,7 @@ async def _live(ref: Ref, life: Life) -> None:
                     await life.actor.on_start()
                     _started(ref)
                     await life.handle()
-            life.scope = None
             await end_all(ref)
-            life.nursery = None
             nursery.cancel_scope.cancel()
     finally:
         life.scope = life.nursery = None
@@ -229,9 +227,8 @@ async def end_all(ref: Ref) -> None:
     """Stop what is beneath `ref`, one after another, the newest first."""
     while ref.children:  # again for those that came meanwhile; one list for a hundred thousand, not one look-up each
         for child in reversed(list(ref.children.values())):
-            if child.state != "ended":
-                child.stop_soon(reason=ref.reason or "stopped")
-                await child.wait_ended()
+            child.stop_soon(reason=ref.reason or "stopped")
+            await child.wait_ended()
 
 
 async def carry_out(ref: Ref) -> None:

@@ -405,6 +405,38 @@ async def test_a_handler_that_raises_after_keeping_the_reply_fails_its_asker_onl
         assert await ref.ask(Echo(1)) == 1
 
 
+async def test_a_handler_that_raises_when_its_asker_has_gone_fails_nobody() -> None:
+    async with run_tree() as tree:
+        ref, gate = tree.spawn(Player(), "a"), trio.Event()
+
+        async def late(_: Any) -> None:
+            await gate.wait()
+            broken()
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(ref.ask, Do(late))
+            await quiet()
+            nursery.cancel_scope.cancel()
+        gate.set()
+        assert await ref.ask(Echo(1)) == 1
+
+
+async def test_a_handler_that_gives_its_request_up_and_raises_fails_nobody_else(
+    kind: type[Player] | type[Prop],
+) -> None:
+    def give_up_and_raise(me: Any) -> None:
+        me.take_reply().withdraw()
+        broken()
+
+    async with run_tree() as tree:
+        ref = tree.spawn(kind(), "a")
+        for _ in range(2):
+            with pytest.raises(ActorError, match="was withdrawn"):
+                await ref.ask(Call(give_up_and_raise))
+            await quiet()
+        assert await ref.ask(Echo(1)) == 1
+
+
 @pytest.mark.parametrize("started", [False, True])
 async def test_a_handler_that_raises_after_answering_fails_its_actor(
     kind: type[Player] | type[Prop], started: bool

@@ -288,6 +288,21 @@ async def test_a_cancelled_block_is_cancelled() -> None:
     assert (actor.ref.state, actor.ends) == ("ended", ["cancelled"])
 
 
+def test_a_cancellation_of_the_tree_itself_does_not_leave_its_block() -> None:
+    """Run by hand: a cancellation that leaked would end a test as if it had passed."""
+
+    async def main() -> str:
+        async with run_tree() as tree:
+            tree.spawn(Player(), "a")
+            await quiet()
+            assert tree.root.life.nursery is not None
+            tree.root.life.nursery.cancel_scope.cancel()
+            await trio.sleep_forever()
+        return "went on"
+
+    assert trio.run(main) == "went on"
+
+
 async def test_whoever_waits_for_the_root_waits_for_the_block() -> None:
     order: list[str] = []
 
