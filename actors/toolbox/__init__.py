@@ -4,6 +4,8 @@ from greenroom.actors.toolbox.answer import answer_tool
 from greenroom.actors.toolbox.ask import ask_tool, infer_terminal_code
 from greenroom.actors.toolbox.database import database_tool, infer_database_code
 from greenroom.actors.toolbox.describe import describe_tool
+from greenroom.actors.toolbox.endpoint import endpoint_tool
+from greenroom.actors.toolbox.infer import infer_tool
 from greenroom.actors.toolbox.workspace import workspace_tool
 
 __all__ = [
@@ -11,7 +13,9 @@ __all__ = [
     "ask_tool",
     "database_tool",
     "describe_tool",
+    "endpoint_tool",
     "infer_database_code",
     "infer_terminal_code",
+    "infer_tool",
     "workspace_tool",
 ]

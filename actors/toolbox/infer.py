@@ -46,7 +46,7 @@ class Infer(Struct):
     candidates: Annotated[list[Any] | UnsetType, Meta(description="Values to check against the schema.")] = UNSET
 
 
-_ARGUMENTS: Final = Arguments(Infer)
+_ARGUMENTS: Final[Arguments[Infer]] = Arguments(Infer)
 
 
 def infer_tool(*, name: str = "infer", description: str = DESCRIPTION) -> Tool:

@@ -12,7 +12,7 @@ import math
 import re
 from calendar import isleap, monthrange
 from collections.abc import Callable, Sequence
-from typing import Any, Final, cast, final
+from typing import Any, Final, TypeGuard, cast, final
 
 from greenroom.protocol.errors import ToolError
 from greenroom.protocol.text import WHITE_SPACE, number_text
@@ -141,19 +141,20 @@ class _Inference:
         return self._remembered(id(value), depth, lambda: self._describe(value, depth))
 
     def _describe(self, value: Any, depth: int) -> _Schema:
-        self._path.add(id(value))
-        if type(value) is list:
-            elements = cast("list[Any]", value)[: self._breadth]
+        here = id(value)
+        self._path.add(here)
+        if _is_list(value):
+            elements = value[: self._breadth]
             schema: _Schema = {"type": "array"}
             if elements:
                 schema["items"] = self._unify(elements, depth - 1)
         else:
-            record = cast("dict[str, Any]", value)
+            record: dict[str, Any] = value
             names = sorted(record, key=_units)
             kept = names[: self._breadth]
             properties = {name: self._unify([record[name]], depth - 1) for name in kept}
             schema = self._record(properties, list(kept), cut=len(kept) < len(names))
-        self._path.discard(id(value))
+        self._path.remove(here)
         return schema
 
     def _remembered(self, what: object, depth: int, infer: Callable[[], _Schema]) -> _Schema:
@@ -173,7 +174,7 @@ _ANYTHING: Final = "{}"
 
 def _scalar(value: Any) -> str | None:
     """The canonical text of the schema of a value that holds no others; None for a list or a record."""
-    kind = type(value)
+    kind: type[Any] = type(value)
     if kind is str:
         return _STRING
     if kind is int:
@@ -189,6 +190,10 @@ def _scalar(value: Any) -> str | None:
     if value is None:
         return _NULL
     return _STRING if isinstance(value, datetime.datetime) else _ANYTHING
+
+
+def _is_list(value: object) -> TypeGuard[list[Any]]:
+    return type(value) is list
 
 
 def _enumeration(values: Sequence[Any]) -> list[Any] | None:
@@ -227,8 +232,8 @@ def _canonical(schema: Any) -> str:
         record = cast("dict[str, Any]", schema)
         members = (f"{_leaf(name)}:{_canonical(record[name])}" for name in sorted(record, key=_units))
         return "{" + ",".join(members) + "}"
-    if isinstance(schema, list):
-        return "[" + ",".join(map(_canonical, cast("list[Any]", schema))) + "]"
+    if _is_list(schema):
+        return "[" + ",".join(map(_canonical, schema)) + "]"
     return _leaf(schema)
 
 
