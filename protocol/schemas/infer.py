@@ -12,9 +12,10 @@ import math
 import re
 from calendar import isleap, monthrange
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeGuard, cast, final
+from typing import Any, Final, cast, final
 
 from greenroom.protocol.errors import ToolError
+from greenroom.protocol.schemas.gates import is_array
 from greenroom.protocol.text import WHITE_SPACE, number_text
 
 __all__ = ["MAX_DEPTH", "MAX_PROPERTIES", "samples_to_schema", "schema_to_object", "text_format"]
@@ -143,7 +144,7 @@ class _Inference:
     def _describe(self, value: Any, depth: int) -> _Schema:
         here = id(value)
         self._path.add(here)
-        if _is_list(value):
+        if is_array(value):
             elements = value[: self._breadth]
             schema: _Schema = {"type": "array"}
             if elements:
@@ -174,7 +175,7 @@ _ANYTHING: Final = "{}"
 
 def _scalar(value: Any) -> str | None:
     """The canonical text of the schema of a value that holds no others; None for a list or a record."""
-    kind: type[Any] = type(value)
+    kind: object = type(value)
     if kind is str:
         return _STRING
     if kind is int:
@@ -190,10 +191,6 @@ def _scalar(value: Any) -> str | None:
     if value is None:
         return _NULL
     return _STRING if isinstance(value, datetime.datetime) else _ANYTHING
-
-
-def _is_list(value: object) -> TypeGuard[list[Any]]:
-    return type(value) is list
 
 
 def _enumeration(values: Sequence[Any]) -> list[Any] | None:
@@ -232,7 +229,7 @@ def _canonical(schema: Any) -> str:
         record = cast("dict[str, Any]", schema)
         members = (f"{_leaf(name)}:{_canonical(record[name])}" for name in sorted(record, key=_units))
         return "{" + ",".join(members) + "}"
-    if _is_list(schema):
+    if is_array(schema):
         return "[" + ",".join(map(_canonical, schema)) + "]"
     return _leaf(schema)
 

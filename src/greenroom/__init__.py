@@ -1,11 +1,17 @@
 """greenroom: agents, people and workflow runs ask each other whole forms, and nobody waits in a circle."""
 
-from greenroom.actors.client import connect
+from greenroom.actors.bridge import asgi_app, terminal_routes
+from greenroom.actors.client import Client, Reconnect, connect
+from greenroom.actors.client.prompt import PromptClient, open_prompt_client
+from greenroom.actors.gateway import Access, AccessToken, Gateway, GatewayLimits, read_tokens
 from greenroom.actors.system import Runtime, open_runtime
 from greenroom.actors.terminal import MemoryTerminalStore, Terminal, TerminalManager, TerminalStore
 from greenroom.actors.toolbox.answer import answer_tool
 from greenroom.actors.toolbox.ask import ask_tool, infer_terminal_code
 from greenroom.actors.toolbox.describe import describe_tool
+from greenroom.actors.toolbox.endpoint import endpoint_tool
+from greenroom.actors.toolbox.infer import infer_tool
+from greenroom.protocol.access import Grants
 from greenroom.protocol.errors import (
     ActorDeadlock,
     ActorError,
@@ -35,6 +41,8 @@ from greenroom.runtime.tools import Tool, ToolManager, tool_function
 from greenroom.runtime.tree import Tree, run_tree
 
 __all__ = [
+    "Access",
+    "AccessToken",
     "Actor",
     "ActorDeadlock",
     "ActorError",
@@ -42,18 +50,24 @@ __all__ = [
     "AnswerRefusal",
     "AnswerResult",
     "AnswerSuccess",
+    "Client",
     "ConfigError",
     "Deadlock",
     "FieldError",
     "Form",
     "FormError",
     "FormSchema",
+    "Gateway",
+    "GatewayLimits",
+    "Grants",
     "GreenroomError",
     "Leaf",
     "MemoryTerminalStore",
     "Message",
     "PatternError",
     "PendingForm",
+    "PromptClient",
+    "Reconnect",
     "Ref",
     "Reply",
     "Request",
@@ -79,14 +93,20 @@ __all__ = [
     "Withdrawn",
     "answer_of",
     "answer_tool",
+    "asgi_app",
     "ask_tool",
     "connect",
     "current_actor",
     "describe_tool",
+    "endpoint_tool",
     "handles",
     "infer_terminal_code",
+    "infer_tool",
+    "open_prompt_client",
     "open_runtime",
     "parse_form",
+    "read_tokens",
     "run_tree",
+    "terminal_routes",
     "tool_function",
 ]
