@@ -175,7 +175,7 @@ _ANYTHING: Final = "{}"
 
 def _scalar(value: Any) -> str | None:
     """The canonical text of the schema of a value that holds no others; None for a list or a record."""
-    kind: object = type(value)
+    kind = type(value)  # pyright: ignore[reportUnknownVariableType]  # of anything
     if kind is str:
         return _STRING
     if kind is int:
