@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any, final
+from itertools import chain
+from typing import Any, cast, final
 
 from greenroom.actors.bridge.connection import Frames, Removals, TerminalConnection
 from greenroom.actors.bridge.route import Handler, RouteRequest, RouteResponse
 from greenroom.actors.bridge.token import Token, admits
 from greenroom.actors.terminal import Terminal, TerminalManager
 from greenroom.protocol.bridge import TOKEN_HEADER, read_json
+from greenroom.protocol.schemas.gates import encodable
 
-__all__ = ["LIMIT", "Endpoint", "Refusal", "refusing"]
+__all__ = ["LIMIT", "Endpoint", "Refusal", "has_utf8", "refusing"]
 
 LIMIT = 1_048_576
 """Bytes of a posted body."""
@@ -87,6 +89,15 @@ class Endpoint:
 
     def _admits(self, request: RouteRequest) -> bool:
         return admits(self._token, request.values(TOKEN_HEADER))
+
+
+def has_utf8(*values: object) -> bool:
+    """Whether every text among the values, or in a list of texts, has a UTF-8 form: half of a surrogate pair has none.
+
+    Such text could neither be shown to anybody nor be kept.
+    """
+    lists = (cast("list[object]", value) for value in values if isinstance(value, list))
+    return all(encodable(text) for text in chain(values, *lists) if isinstance(text, str))
 
 
 def refusing(handler: Handler) -> Handler:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from typing import Any, Final, TypeGuard, cast
 
 from greenroom.actors.bridge.connection import Frames
-from greenroom.actors.bridge.endpoint import LIMIT, Endpoint, Refusal, refusing
+from greenroom.actors.bridge.endpoint import LIMIT, Endpoint, Refusal, has_utf8, refusing
 from greenroom.actors.bridge.route import Route, RouteRequest, RouteResponse
 from greenroom.actors.bridge.token import Token
 from greenroom.actors.terminal import Notice, TerminalManager
 from greenroom.protocol import wire
 from greenroom.protocol.bridge import fits, id_event, pending_event
-from greenroom.protocol.forms import Value, is_form_values
-from greenroom.protocol.schemas.gates import encodable
+from greenroom.protocol.forms import is_form_values
 from greenroom.protocol.terminals import AnswerResult, AnswerSuccess, PendingForm
 
 __all__ = ["TERMINAL_PATH", "terminal_routes"]
@@ -106,17 +104,7 @@ def _is_answer(posted: Any) -> TypeGuard[dict[str, Any]]:
     id, values = members.get("id"), members.get("values")
     if not isinstance(id, str) or not id or not is_form_values(values):
         return False
-    return encodable(id) and all(map(encodable, _texts(values)))
-
-
-def _texts(values: dict[str, Value]) -> Iterator[str]:
-    """Every text in a record of values, names included."""
-    for name, value in values.items():
-        yield name
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, list):
-            yield from value
+    return has_utf8(id, *values, *values.values())
 
 
 def _told(result: AnswerResult) -> RouteResponse:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final, TypeGuard, cast
 
 from greenroom.actors.bridge.connection import Frames
-from greenroom.actors.bridge.endpoint import LIMIT, Endpoint, Refusal, refusing
+from greenroom.actors.bridge.endpoint import LIMIT, Endpoint, Refusal, has_utf8, refusing
 from greenroom.actors.bridge.forms import pending_frame
 from greenroom.actors.bridge.route import Route, RouteRequest, RouteResponse
 from greenroom.actors.bridge.token import Token
@@ -80,7 +80,8 @@ def _is_answer(posted: Any) -> TypeGuard[dict[str, Any]]:
     if not isinstance(posted, dict):
         return False
     members = cast("dict[str, Any]", posted)
-    return isinstance(members.get("id"), str) and members["id"] != "" and "value" in members
+    id = members.get("id")
+    return isinstance(id, str) and id != "" and "value" in members and has_utf8(id, members["value"])
 
 
 async def _answered(manager: TerminalManager, terminal: Terminal, id: str, value: object) -> RouteResponse:

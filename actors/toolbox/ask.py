@@ -11,7 +11,7 @@ from greenroom.protocol.errors import Deadlock, FormError, TerminalError, ToolDe
 from greenroom.protocol.forms import CheckboxField, Form, FormSchema, SelectField, Value, audit_schema, parse_form
 from greenroom.runtime.tools import Tool
 
-__all__ = ["ask_tool", "infer_terminal_code"]
+__all__ = ["ask_tool", "infer_terminal_code", "reraise"]
 
 SUMMARY: Final = (
     "Asks a person or an agent to fill in a form and waits for the values; see describe({name!r}) for forms."
@@ -81,7 +81,7 @@ def ask_tool(
         try:
             return await terminals.ask(from_, call.to, form, timeout=timeout)
         except (TerminalError, FormError) as error:
-            _reraise(error, call.to)
+            reraise(error, call.to)
 
     return Tool(name, ask, summary=SUMMARY.format(name=name), description=DESCRIPTION, parameters=Ask)
 
@@ -112,7 +112,8 @@ def _read_schema(document: object) -> FormSchema:
     return schema
 
 
-def _reraise(error: TerminalError | FormError, to: str) -> NoReturn:
+def reraise(error: TerminalError | FormError, to: str) -> NoReturn:
+    """Raise the `ToolError` that stands for what an ask of `to` ended with; the error itself if none does."""
     code = infer_terminal_code(error)
     if code == "EXPIRE" or (isinstance(error, FormError) and error.code == "ABANDONED"):
         raise ToolError("EXPIRE", error.message, {**error.context, "to": to}) from error

@@ -115,10 +115,12 @@ class Bridge:
         return reader
 
     async def post(self, posted: Any, name: str = "ops", token: str | None = None, **options: Any) -> tuple[int, Any]:
-        """Post bytes as they are, anything else as JSON; the status and what came back."""
-        body = posted if isinstance(posted, bytes) else json.dumps(posted).encode()
+        """Post bytes as they are (or a list of them, piece by piece), anything else as JSON; status and response."""
+        body = posted if isinstance(posted, bytes | list) else json.dumps(posted).encode()
         headers = () if token is None else ((TOKEN_HEADER, token),)
-        request = RouteRequest(params={"name": name}, headers=headers, body=Pieces([body], **options))
+        request = RouteRequest(
+            params={"name": name}, headers=headers, body=Pieces(body if isinstance(body, list) else [body], **options)
+        )
         response = await self.post_route.handler(request)
         assert isinstance(response.body, bytes)
         await trio.testing.wait_all_tasks_blocked()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import math
 from typing import Any
@@ -11,6 +12,7 @@ import trio
 
 from greenroom.actors.bridge import RouteRequest, terminal_routes
 from greenroom.protocol.forms import Form
+from greenroom.protocol.sse import SSEParser
 from greenroom.protocol.terminals import AnswerFailure
 from tests.bridge.conftest import ONE_FIELD, Bridge, Pieces
 
@@ -141,12 +143,17 @@ async def test_an_accepted_answer_is_told_as_ecmascript_writes_it(bridge: Bridge
 
 
 @pytest.mark.case("reports/clients", 4)
-async def test_separators_that_are_no_line_ends_come_through_unchanged(bridge: Bridge) -> None:
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+async def test_separators_that_are_no_line_ends_come_through_unchanged(bridge: Bridge, end: str) -> None:
     text = "a\u2028b\u2029c\x85d\ve\ff\x1cg"
     reader = await bridge.connect()
     asked = await bridge.ask({"fields": [{"control": "text", "name": "x", "label": text}]})
-    assert len(reader.events) == 1
-    assert json.loads(reader.events[0].data)["schema"]["fields"][0]["label"] == text
+    parser = SSEParser()
+    decode = codecs.getincrementaldecoder("utf-8")().decode
+    received = reader.bytes.replace(b"\n", end.encode())
+    events = [event for byte in received for event in parser.parse(decode(bytes([byte])))]
+    assert len(events) == 1
+    assert json.loads(events[0].data)["schema"]["fields"][0]["label"] == text
     body = json.dumps({"id": bridge.the_id(), "values": {"x": text}}, ensure_ascii=False)
     # As a client sends it: U+2028 and U+0085 raw, the control characters escaped, as JSON wants them.
     assert await bridge.post(body.encode()) == (200, {"success": True, "value": {"x": text}})

@@ -6,8 +6,8 @@ import json
 import socket
 import struct
 import sys
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 from urllib.parse import quote
 
@@ -18,15 +18,17 @@ from trio.testing import MockClock
 
 from greenroom.actors.client import Client, connect
 from greenroom.actors.gateway import GatewayLimits
-from greenroom.actors.gateway.access import Access
+from greenroom.actors.gateway.access import Access, AccessToken
 from greenroom.actors.gateway.bridge import add_bridge
 from greenroom.actors.gateway.routes import Routes
 from greenroom.actors.system import Runtime, open_runtime
+from greenroom.protocol.access import EVERYTHING
+from greenroom.protocol.bridge import TOKEN_HEADER
 from greenroom.protocol.forms import Form
 from greenroom.protocol.terminals import AnswerSuccess
 from tests.bridge.people import Person, Watch
 from tests.gateway.conftest import ONE_FIELD, Site, accept_stream, site_with
-from tests.gateway.raw import Raw, head, raw
+from tests.gateway.raw import UPGRADE, Raw, head, raw
 
 HOST = {"Host": "localhost"}
 NAMES = ["a/b", "a?x=1", "a#b", "..", ".", "50%", "{other}", "ü😀", " ", "a b", ":name", "%2F", "a\u2028b"]
@@ -251,28 +253,80 @@ async def test_a_reader_on_a_dead_line_is_given_up_by_the_system(site: Site) -> 
 
 # -------------------------------------------------------------------- the fence
 
+TOKEN = "a token of some length"
 
-@pytest.mark.parametrize(
-    ("headers", "status"),
-    [
-        ({"Host": "127.0.0.1", "Origin": "http://evil.example"}, 403),
-        ({"Host": "evil.example", "Origin": "http://evil.example"}, 403),
-        ({"Host": "127.0.0.1"}, 200),
-        ({"Host": "127.0.0.1", "Origin": "null"}, 403),
-        ({"Host": "localhost:{port}", "Origin": "http://localhost:{port}"}, 200),
-    ],
-)
-async def test_an_answer_passes_the_fence_or_changes_nothing(site: Site, headers: dict[str, str], status: int) -> None:
-    id = await site.ops.park(Form(ONE_FIELD))
-    port = str(site.gateway.port)
-    headers = {name: value.replace("{port}", port) for name, value in headers.items()}
+FENCED = [
+    ({"Host": "127.0.0.1", "Origin": "http://evil.example"}, False),
+    ({"Host": "evil.example:{port}", "Origin": "http://evil.example:{port}"}, False),
+    ({"Host": "127.0.0.1"}, True),
+    ({"Host": "127.0.0.1", "Origin": "null"}, False),
+    ({"Host": "localhost:{port}", "Origin": "http://localhost:{port}"}, True),
+]
+
+
+def at(site: Site, headers: dict[str, str]) -> dict[str, str]:
+    return {name: value.replace("{port}", str(site.gateway.port)) for name, value in headers.items()}
+
+
+async def posted(site: Site, headers: dict[str, str], id: str, name: str = "ops") -> int:
+    """The status of an answer that is posted with these headers."""
     body = json.dumps({"id": id, "values": {"x": "v"}}).encode()
-    for target in ("/terminals/ops", "/terminals/nobody"):  # a refusal does not tell what there is
-        async with raw(site.gateway.port) as connection:
-            await connection.stream.send_all(head("POST", target, {**headers, "Content-Length": str(len(body))}) + body)
-            expected = status if status == 403 or target == "/terminals/ops" else 404
-            assert (await connection.response("POST")).status == expected
-    assert bool(site.parked("ops")) == (status == 403)
+    async with raw(site.gateway.port) as connection:
+        request = head("POST", f"/terminals/{name}", {**at(site, headers), "Content-Length": str(len(body))})
+        await connection.stream.send_all(request + body)
+        return (await connection.response("POST")).status
+
+
+async def upgraded(site: Site, headers: dict[str, str]) -> int:
+    async with raw(site.gateway.port) as connection:
+        return (await connection.get("/rpc", {**at(site, headers), **UPGRADE})).status
+
+
+@pytest.mark.case("reports/clients", 5)
+@pytest.mark.parametrize(("headers", "passes"), FENCED)
+async def test_an_upgrade_and_an_answer_pass_the_fence_or_change_nothing(
+    site: Site, headers: dict[str, str], passes: bool
+) -> None:
+    id = await site.ops.park(Form(ONE_FIELD))
+    assert await upgraded(site, headers) == (101 if passes else 403)
+    assert await posted(site, headers, id, "nobody") == (404 if passes else 403)
+    assert await posted(site, headers, id) == (200 if passes else 403)
+    assert (site.parked("ops") == []) is passes
+
+
+@asynccontextmanager
+async def guarded() -> AsyncGenerator[Site]:
+    """A site that asks for a token."""
+    async with site_with(access=Access([AccessToken.of("ada", TOKEN, EVERYTHING)])) as site:
+        yield site
+
+
+@pytest.mark.case("reports/clients", 5)
+@pytest.mark.parametrize("headers", [headers for headers, passes in FENCED if not passes])
+async def test_the_fence_comes_before_a_token_tells_anything(headers: dict[str, str]) -> None:
+    async with guarded() as site:
+        id = await site.ops.park(Form(ONE_FIELD))
+        for token in (TOKEN, f"not {TOKEN}"):
+            assert await posted(site, {**headers, TOKEN_HEADER: token}, id) == 403
+            assert await upgraded(site, {**headers, "Authorization": f"Bearer {token}"}) == 403
+        assert site.parked("ops") == [id]
+
+
+@pytest.mark.parametrize("headers", [headers for headers, passes in FENCED if passes])
+async def test_who_passes_the_fence_needs_a_token_where_one_is_asked_for(headers: dict[str, str]) -> None:
+    async with guarded() as site:
+        id = await site.ops.park(Form(ONE_FIELD))
+        assert await posted(site, {**headers, TOKEN_HEADER: f"not {TOKEN}"}, id) == 401
+        assert await posted(site, {**headers, TOKEN_HEADER: TOKEN}, id) == 200
+
+
+@pytest.mark.case("reports/clients", 5)
+async def test_a_page_without_an_origin_passes_where_that_is_configured() -> None:
+    async with site_with(trusted_origins=["null"]) as site:
+        id = await site.ops.park(Form(ONE_FIELD))
+        headers = {"Host": "127.0.0.1", "Origin": "null"}
+        assert await upgraded(site, headers) == 101
+        assert await posted(site, headers, id) == 200
 
 
 # -------------------------------------------------------------------- names
