@@ -1,10 +1,11 @@
-"""Workspaces: going through many files."""
+"""Workspaces, databases and what is built on them."""
 
 from __future__ import annotations
 
 import time
 
-from bench.harness import times
+from bench import database
+from bench.harness import rate, times
 from greenroom import open_runtime
 from greenroom.actors.workspace import WorkspaceManager
 from greenroom.protocol.workspace import create_file
@@ -26,3 +27,30 @@ async def search() -> float:
         for _ in range(rounds):
             assert len(await workspace.search("looked for")) == FILES // 10
         return (time.perf_counter() - start) / rounds * 1000
+
+
+# -------------------------------------------------------------------- databases
+
+
+@rate("database/add")
+async def database_add() -> float:
+    """Single rows per second, each a call of its own."""
+    return await database.add()
+
+
+@times("database/batch-1000")
+async def database_batch() -> float:
+    """Rows per second, a thousand to a call."""
+    return await database.batch()
+
+
+@times("database/query-10k")
+async def database_query() -> float:
+    """Milliseconds of a query that filters, sorts and limits ten thousand rows without an index."""
+    return await database.query()
+
+
+@times("database/indexed-equality-10k")
+async def database_equality() -> float:
+    """Milliseconds of finding the ten rows of one name among ten thousand by an index."""
+    return await database.equality()

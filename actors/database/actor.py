@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Protocol, TypeVar, final
 
-import outcome
 import trio
 
 from greenroom.actors.database.job import Job, Perform, in_thread
@@ -115,19 +114,14 @@ class DatabaseActor(Actor):
         """Whether it went well, and `then` was called. The reply is given in the step in which the thread ends, so that
         it is never lost."""
         job.begun = True
-        done = False
-
-        def settle(result: outcome.Outcome[Any]) -> None:
-            nonlocal done
-            self._announce(job.happened)
-            try:
-                done = reply.answer(result.unwrap())
-            except Exception as error:
-                reply.fail(error)
-            if done:
-                then()
-
-        await in_thread(job, lambda: self._run(job), self.limiter, settle)
+        result = await in_thread(lambda: self._run(job), self.limiter)
+        self._announce(job.happened)
+        try:
+            done = reply.answer(result.unwrap())
+        except Exception as error:
+            return not reply.fail(error)
+        if done:
+            then()
         return done
 
     def _run(self, job: Job[R]) -> R:

@@ -172,9 +172,13 @@ class Database:
             )
 
     def _announce(self, happened: Iterable[Happening]) -> None:
-        for table, event, values in happened:
+        for table, event, told in happened:
             emitter = self.emitter if table is None else self._tables[table].emitter
-            emitter.emit(event, *values)
+            if told is None:
+                emitter.emit(event)
+            elif emitter.heard:
+                for value in told:
+                    emitter.emit(event, value)
 
 
 def _spawn(tree: Tree, actor: DatabaseActor, name: str) -> Ref:

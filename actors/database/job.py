@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar, final
+from typing import Generic, TypeVar, final
 
 import outcome
 import trio
@@ -33,7 +33,7 @@ class Job(Generic[R]):
 
     def __init__(self, work: Work[R]) -> None:
         self.work = work
-        self.stop = Stop()
+        self.stop = Stop(_is_cancelled)
         self.begun = False
         """The actor has taken it: from now on it ends by itself, with an outcome."""
         self.happened: list[Happening] = []
@@ -85,32 +85,21 @@ async def perform(ref: Ref, message: Perform[R], name: str) -> R:
     raise closed(name)  # else it was the actor that was asked to end
 
 
-async def in_thread(
-    job: Job[Any],
-    function: Callable[[], R],
-    limiter: trio.CapacityLimiter,
-    settle: Callable[[outcome.Outcome[R]], None],
-) -> None:
-    """Run a function in a worker thread and hand its outcome to `settle`, before anything else can happen.
+async def in_thread(work: Callable[[], R], limiter: trio.CapacityLimiter) -> outcome.Outcome[R]:
+    """How the work ended in a worker thread. There is no checkpoint after the end, so that an outcome is never lost.
 
-    Cancelled, the job is asked to end, and its thread is awaited all the same.
+    Cancelled, the thread is awaited all the same; the stop of a job that it works on is then wished.
     """
+    return await trio.to_thread.run_sync(outcome.capture, work, limiter=limiter)
 
-    ended = False
 
-    async def watch() -> None:
-        try:
-            await trio.sleep_forever()
-        finally:
-            if not ended:
-                job.stop.request()
-
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(watch)
-        result = await trio.to_thread.run_sync(outcome.capture, function, limiter=limiter)
-        ended = True
-        settle(result)
-        nursery.cancel_scope.cancel()
+def _is_cancelled() -> bool:
+    """Whether the task that awaits this worker thread is cancelled. That task itself gets to know of it by trio."""
+    try:
+        trio.from_thread.check_cancelled()
+    except trio.Cancelled:
+        return True
+    return False
 
 
 def closed(name: str) -> DatabaseError:

@@ -23,6 +23,7 @@ from greenroom.protocol.database import (
     numbers,
     unknown_columns,
     unknown_table,
+    whole,
 )
 from greenroom.protocol.errors import DatabaseError
 
@@ -34,7 +35,8 @@ class Happening(NamedTuple):
 
     table: str | None
     event: str
-    values: tuple[Any, ...] = ()
+    told: Sequence[Any] | None = None
+    """What listeners are told, once for each; `None` for an event of which there is nothing to tell."""
 
 
 @final
@@ -187,7 +189,7 @@ class Session:
             found = layout.lookup(key)
             if found is None or not self._storage.delete(layout, found):
                 return False
-            self.happened.append(Happening(table, "remove", (key,)))
+            self.happened.append(Happening(table, "remove", (whole(found),)))
             return True
 
         return self._each(keys, remove, atomic)
@@ -252,7 +254,7 @@ class Session:
                     {"table": table, "key": key},
                 ) from None
             finally:
-                self.happened.extend(Happening(table, "write", (key,)) for key in keys[:stored])
+                self.happened.append(Happening(table, "write", keys[:stored]))
         return keys
 
     def _each(self, keys: Sequence[Any], work: Callable[[Any], bool], atomic: bool) -> list[bool]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, final, runtime_checkable
 
@@ -15,31 +14,30 @@ __all__ = ["Exists", "Stop", "Storage", "driver_failure"]
 
 @final
 class Stop:
-    """The wish that one piece of blocking work ends early: requested in one thread, seen in another."""
+    """The wish that one piece of blocking work ends early: requested in one thread, seen in another.
 
-    __slots__ = ("_requested",)
+    `outside()` tells, in the thread of the work, whether it is also wished elsewhere.
+    """
 
-    def __init__(self) -> None:
-        self._requested = threading.Event()
+    __slots__ = ("_outside", "_requested")
+
+    def __init__(self, outside: Callable[[], bool] = lambda: False) -> None:
+        self._outside = outside
+        self._requested = False
 
     @property
     def requested(self) -> bool:
-        """Whether it has been requested."""
-        return self._requested.is_set()
+        """Whether it is wished. Asked in the thread of the work."""
+        return self._requested or self._outside()
 
     def request(self) -> None:
-        """Ask the work to end."""
-        self._requested.set()
+        """Wish it, in any thread."""
+        self._requested = True
 
     def check(self) -> None:
-        """Raises `DatabaseError` ABORTED if it has been requested."""
-        if self._requested.is_set():
+        """Raises `DatabaseError` ABORTED if it is wished."""
+        if self._requested or self._outside():
             raise DatabaseError("ABORTED", "the call was ended before it was done; what it had stored until then stays")
-
-    def wait(self, seconds: float) -> None:
-        """Wait that long, or until it is requested; raises as `check` does."""
-        self._requested.wait(seconds)
-        self.check()
 
 
 class Exists(Exception):

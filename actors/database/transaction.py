@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
-import outcome
 import trio
 from trio.lowlevel import Task, current_task
 
@@ -77,10 +76,9 @@ class Transaction:
         """
         self._check()
         job = Job(work)
-        results: list[outcome.Outcome[R]] = []
         try:
-            await in_thread(job, lambda: self._work(job), self._actor.limiter, results.append)
-            return results[0].unwrap()
+            result = await in_thread(lambda: self._work(job), self._actor.limiter)
+            return result.unwrap()
         except Exception as error:
             self.failure = self.failure or error
             if self._lost:

@@ -97,6 +97,8 @@ def _declared(spec: object) -> tuple[ColumnPrimitive, bool] | None:
 
 
 def _string(value: Any) -> str:
+    if type(value) is str and value.isascii():
+        return value
     if isinstance(value, str):
         if not encodable(value):
             raise Misfit("it holds a lone surrogate, which cannot be stored")

@@ -80,20 +80,19 @@ class Layout:
         if not is_mapping(row):
             raise invalid(f"table {self.name!r}: a row is an object with its cells by column, not {row!r:.60}")
         cells: list[Cell | None] = []
-        for name, read, optional in self._columns:
-            if name in row:
-                value: Any = row[name]
-            elif name == self.schema.primary:
-                value = generate()
-            elif optional:
-                cells.append(None)
-                continue
-            else:
-                raise self._misfit(name, "it is required, and missing")
-            try:
-                cells.append(read(value))
-            except Misfit as misfit:
-                raise self._misfit(name, misfit) from None
+        column = ""
+        try:
+            for column, read, optional in self._columns:
+                if column in row:
+                    cells.append(read(row[column]))
+                elif column == self.schema.primary:
+                    cells.append(read(generate()))
+                elif optional:
+                    cells.append(None)
+                else:
+                    raise Misfit("it is required, and missing")
+        except Misfit as misfit:
+            raise self._misfit(column, misfit) from None
         key = cells[self.key_at]
         if key is True or key is False:
             raise self._misfit(self.schema.primary, "a boolean cannot be a key; name another column in `primary`")

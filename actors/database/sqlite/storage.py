@@ -265,7 +265,8 @@ class SqliteStorage:
                 end = now + PATIENCE if end is None else end
                 if not is_busy(error) or now >= end:
                     raise
-            self.stop.wait(_PAUSE)
+            time.sleep(_PAUSE)
+            self.stop.check()
 
     def _is_interrupted(self) -> bool:
         """Whether the statement is to end at once. Not one that writes: SQLite would undo all that came before it."""
