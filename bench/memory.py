@@ -9,6 +9,7 @@ from typing import Any
 import trio
 import trio.testing
 
+from bench.gateway import peers
 from bench.harness import memory, workload
 from greenroom import FormSchema, Runtime, open_runtime, parse_form
 from greenroom.actors.terminal import Terminal
@@ -66,3 +67,16 @@ async def idle_terminal(count: int, measure: Callable[[], None]) -> None:
                 assert (await terminals.answer(name, record.id, ONE["valid"])).success
         await trio.testing.wait_all_tasks_blocked()
         measure()
+
+
+@memory("memory/idle-connection", count=5_000)
+async def idle_connection(count: int, measure: Callable[[], None]) -> None:
+    """WebSockets that are attached to a terminal where nothing happens; their other ends are in another process."""
+    async with open_runtime(tune_gc=True) as runtime:
+        gateway = await runtime.serve()
+        runtime.terminals.add("reviewer")
+        async with peers(gateway.port) as clients:
+            assert await clients.do("attach", count, "reviewer") == count
+            await trio.testing.wait_all_tasks_blocked()
+            assert gateway.connections == runtime.terminals.subscriptions == count
+            measure()

@@ -52,7 +52,7 @@ class SocketLimits(msgspec.Struct, frozen=True, kw_only=True):
     """A peer that has not answered a ping by then is gone."""
     send_timeout: float = 10.0
     """A peer that has not taken a frame by then is gone."""
-    close_timeout: float = 1.0
+    close_timeout: float = 0.75
     """How long an end may take, from the decision to the last byte."""
     handshake_timeout: float = 10.0
     message_size: int = 1 << 20

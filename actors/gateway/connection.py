@@ -141,17 +141,18 @@ class Connection(Actor):
                 body_timeout=limits.body_timeout,
                 close_timeout=limits.socket.close_timeout,
             )
-            if await self._converse(http):
-                with trio.move_on_after(limits.socket.close_timeout):
-                    await self._stream.linger()
+            caller = await self._converse(http)
+            del http  # a WebSocket may stay for days, and needs nothing of it
+            if caller is not None:
+                await self._serve_rpc(caller)
         except (trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError):
             logger.debug("%s: the peer has gone", self.ref.path)
         finally:
             await self._stream.kill()
             self.end()
 
-    async def _converse(self, http: HttpConnection) -> bool:
-        """Answer requests until there are no more. Whether the peer may still have to read what it was sent last."""
+    async def _converse(self, http: HttpConnection) -> Caller | None:
+        """Answer requests until one wants a WebSocket: who wants it. None: there are no more."""
         try:
             while (request := await http.read()) is not None:
                 self._check(request)
@@ -166,17 +167,22 @@ class Connection(Actor):
                     response = text_response(429, "This token has as many connections open as it may.")
                 else:
                     http.hand_over()
-                    await self._serve_rpc(caller)
-                    return False
+                    return caller
                 if response.status == 401:
                     # Whoever guesses waits longer each time; nobody else does.
                     await trio.sleep(self._front.access.failed(self._peer))
                 if not await http.answer(response):
-                    return True
+                    await self._linger()
+                    break
         except Refused as refused:
             await http.refuse(refused.response)
-            return True
-        return False
+            await self._linger()
+        return None
+
+    async def _linger(self) -> None:
+        """Let the peer read what it was sent last."""
+        with trio.move_on_after(self._front.limits.socket.close_timeout):
+            await self._stream.linger()
 
     def _check(self, request: HttpRequest) -> None:
         """Refuse what the fence does not let through, before anything else is looked at."""

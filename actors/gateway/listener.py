@@ -112,7 +112,7 @@ class Gateway:
         return len(self._connections.children or ())
 
     async def stop(self) -> None:
-        """Stop listening, tell every client, end every connection. Takes about a second if a client does not answer.
+        """Stop listening, tell every client, end every connection. Takes under a second also if no client answers.
 
         Carried out also if the caller is cancelled.
         """
