@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import chain
-from typing import Any, cast, final
+from typing import Any, Final, cast, final
 
 from greenroom.actors.bridge.connection import Frames, Removals, TerminalConnection
 from greenroom.actors.bridge.route import Handler, RouteRequest, RouteResponse
@@ -15,10 +15,10 @@ from greenroom.protocol.schemas.gates import encodable
 
 __all__ = ["LIMIT", "Endpoint", "Refusal", "has_utf8", "refusing"]
 
-LIMIT = 1_048_576
+LIMIT: Final = 1_048_576
 """Bytes of a posted body."""
 
-_STREAM_HEADERS = (
+_STREAM_HEADERS: Final = (
     ("Content-Type", "text/event-stream; charset=utf-8"),
     ("Cache-Control", "no-cache"),
     ("Connection", "keep-alive"),

@@ -149,6 +149,7 @@ async def test_what_the_form_itself_refuses_is_not_posted(server: Scripted, pers
         (http(500, '{"success":true,"value":{}}'), ["STATUS"]),
         (b"HTTP/1.1 204 No Content\r\n\r\n", ["ANSWER"]),
         (http(200, "[]"), ["ANSWER"]),
+        (http(200, b" " * ((16 << 20) + 65_537)), ["ANSWER"]),
         (http(200, "{}"), ["ANSWER"]),
         (http(200, '{"success":true}'), ["ANSWER"]),
         (http(200, '{"success":1,"value":{}}'), ["ANSWER"]),
@@ -382,6 +383,7 @@ async def test_whoever_turns_away_leaves_the_form_to_others(server: Scripted, pe
     [
         (http(500), "STATUS"),
         (http(301), "STATUS"),
+        (b"HTTP/1.1 204 No Content\r\n\r\n", "STATUS"),
         (b"nonsense\r\n\r\n", "CONNECT"),
         (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 503 X\r\n\r\n", "STATUS"),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n: \n\n\r\n", "CONNECT"),

@@ -136,7 +136,7 @@ class PromptClient:
                 await trio.sleep(self._delay)
 
     async def _read(self, response: Exchange) -> None:
-        if not response.succeeded:
+        if not response.succeeded or response.bodiless:
             raise refused(self._place, response.status)
         self._connected = True
         self.emitter.emit("connect")

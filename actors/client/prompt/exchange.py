@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from math import inf
 from typing import Final, NamedTuple, final
 
 import h11
@@ -49,23 +50,28 @@ class Exchange:
         """The status is one of success."""
         return 200 <= self.status < 300
 
+    @property
+    def bodiless(self) -> bool:
+        """The status says that no body follows."""
+        return self.status in (204, 205)
+
     async def piece(self, silence: float | None) -> bytes:
         """The next piece of the body; nothing (no bytes) at its end.
 
         `silence` is how many seconds it may take (None: any number).
         """
-        with failures(self._address), trio.fail_after(float("inf") if silence is None else silence):
+        with _failures(self._address), trio.fail_after(inf if silence is None else silence):
             event = await self._next()
         return bytes(event.data) if isinstance(event, h11.Data) else b""
 
     async def whole(self, timeout: float) -> bytes:
-        """The body, which has to be there within `timeout` seconds."""
+        """The body, which has to be there within `timeout` seconds. Raises BridgeError ANSWER for one without end."""
         body = bytearray()
-        with failures(self._address), trio.fail_after(timeout):
+        with _failures(self._address), trio.fail_after(timeout):
             while len(body) <= _WHOLE and isinstance(event := await self._next(), h11.Data):
                 body += event.data
         if len(body) > _WHOLE:
-            raise BridgeError("CONNECT", f"The reply of {self._address.url} has more than {_WHOLE} bytes.")
+            raise BridgeError("ANSWER", f"The reply of {self._address.url} has more than {_WHOLE} bytes.")
         return bytes(body)
 
     async def begin(self, method: str, query: str, headers: Sequence[tuple[str, str]], body: bytes) -> None:
@@ -105,7 +111,7 @@ async def exchange(
     """
     stream: trio.abc.Stream | None = None
     try:
-        with failures(place.address), trio.fail_after(timeout):
+        with _failures(place.address), trio.fail_after(timeout):
             stream = await open_stream(place.address, place.tls)
             response = Exchange(stream, place.address)
             await response.begin(method, query, (*place.headers, *headers), body)
@@ -116,7 +122,7 @@ async def exchange(
 
 
 @contextmanager
-def failures(address: Address) -> Generator[None]:
+def _failures(address: Address) -> Generator[None]:
     """Whatever goes wrong with a connection, as a BridgeError."""
     try:
         yield

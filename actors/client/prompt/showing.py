@@ -56,14 +56,7 @@ class _Prompt:
 class Showing:
     """The forms that are to be answered. `ask` shows one; `report` is told what goes wrong."""
 
-    def __init__(
-        self,
-        place: Place,
-        ask: Ask,
-        report: Callable[[Exception], object],
-        *,
-        delay: float,
-    ) -> None:
+    def __init__(self, place: Place, ask: Ask, report: Callable[[Exception], object], *, delay: float) -> None:
         self._place = place
         self._ask = ask
         self._report = report
@@ -137,6 +130,8 @@ class Showing:
                 async with exchange(self._place, "POST", _JSON, body, timeout=REPLY_TIMEOUT) as response:
                     reply = await response.whole(REPLY_TIMEOUT)
             except BridgeError as error:
+                if error.code != "CONNECT":
+                    raise
                 # Posting it again is safe: at most one answer is accepted, and a second one is told `unknown`.
                 self._report(error)
                 if left:
