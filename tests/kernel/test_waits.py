@@ -362,9 +362,11 @@ def test_a_party_that_shows_twice_in_a_row_is_one_entry() -> None:
     assert find_circle((start,), (handler,)) == ["start", "desk", "start"]
     assert find_circle((start,), (handler, work), label="desk") == ["start", "desk", "start"]
     assert find_circle((work,), (handler,)) == ["desk", "desk"]
-    beyond = Party("beyond")
+    beyond, own = nodes("beyond", "desk")
     Wait(beyond, handler)
     assert find_circle((work,), (beyond,)) == ["desk", "beyond", "desk"]
+    Wait(own, beyond)
+    assert find_circle((work,), (own,)) == ["desk", "beyond", "desk"]
 
 
 def test_the_label_of_a_wait_is_what_a_path_calls_its_target() -> None:
@@ -419,20 +421,29 @@ def test_a_name_is_the_same_party_while_it_is_held_or_waits() -> None:
     assert len(graph._parties) < 200  # pyright: ignore[reportPrivateUsage]  # names that nobody uses do not pile up
 
 
-async def test_unrelated_waits_are_not_looked_at() -> None:
-    """The cost is what the target transitively waits for, or who waits for the asker: whichever is less."""
-    looked: list[str] = []
+def test_the_cost_is_that_of_the_cheaper_end() -> None:
+    """A long chain is no concern of one for whom nobody waits, nor of one for whom only a few do."""
+    looks = 0
+    slot: Any = vars(Node)["waiting"]
 
-    class Looking(Party):
-        @property
-        def label(self) -> str:
-            looked.append(self.name)
-            return self.name
+    def look(node: Node) -> Any:
+        nonlocal looks
+        looks += 1
+        return slot.__get__(node)
 
-    crowd = [Looking(str(number)) for number in range(1000)]
-    for one, other in pairwise(crowd):
+    seen: Any = type("Seen", (Party,), {"waiting": property(look, slot.__set__)})
+    chain = [seen(str(number)) for number in range(5000)]
+    for one, other in pairwise(chain):
         Wait(one, other)
-    alone, goal = nodes("alone", "goal")
-    assert find_circle((alone,), (crowd[0],)) is None
-    assert find_circle((crowd[-1],), (goal,)) is None
-    assert looked == []
+    asker, waits_for_it = nodes("asker", "waits for it")
+    for most in (2, 100):
+        looks = 0
+        assert find_circle((asker,), (chain[0],)) is None
+        assert looks <= most
+        Wait(waits_for_it, asker)
+    looks = 0
+    free = Party("free")
+    assert find_circle((chain[-1],), (free,)) is None
+    Wait(free, Party("another"))
+    assert find_circle((chain[-1],), (free,)) is None
+    assert looks == 0
