@@ -27,10 +27,10 @@ class WaitSnapshot(msgspec.Struct, frozen=True, rename="camel"):
     """One blocking wait between parties."""
 
     from_: tuple[str, ...] = msgspec.field(name="from")
-    """Who waits: the running party, and the name it asks as where that is another one."""
+    """Who waits: the running party, and the name it asks as where that is another one. Empty: somebody outside."""
     to: str
     message: str
-    """What it waits with: the request's type, or `send` for one who stands in line before a full mailbox."""
+    """What it waits with: the request's type, `send` in line before a full mailbox, `join` for an actor's end."""
 
 
 class TreeSnapshot(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
