@@ -211,19 +211,19 @@ def test_what_was_typed_at_one_terminal_is_kept_while_another_is_looked_at(stage
 ODD = ["a/b", "a?x=1", "a#b", "..", "50%", "{other}", "ü😀", "a b+c&d", "<b>x</b>"]
 
 
-@pytest.mark.parametrize("name", ODD)
-def test_a_name_may_hold_any_characters(stage: Stage, page: Page, name: str) -> None:
+def test_a_name_may_hold_any_characters(stage: Stage, open_page: Open) -> None:
     """In the list, in the URL, and after a reload it is that terminal and no other."""
     stage.add(*ODD)
-    page.reload()
-    page.get_by_role("link", name=name, exact=True).click()
-    asked = stage.ask(form_of(TEXT, label="Right here"), to=name)
-    page.reload()
-    expect(page.get_by_role("heading", level=1)).to_have_text(name)
-    expect(page.get_by_role("article")).to_have_count(1)
-    page.get_by_label("Text").fill(name)
-    send(page)
-    assert asked.answer == {"x": name}
+    page = open_page()
+    for name in ODD:
+        page.get_by_role("link", name=name, exact=True).click()
+        asked = stage.ask(form_of(TEXT, label="Right here"), to=name)
+        page.reload()
+        expect(page.get_by_role("heading", level=1)).to_have_text(name)
+        expect(page.get_by_role("article")).to_have_count(1)
+        page.get_by_label("Text").fill(name)
+        send(page)
+        assert asked.answer == {"x": name}
 
 
 def test_a_terminal_that_is_not_there_yet_is_waited_for(stage: Stage, open_page: Open) -> None:
@@ -295,6 +295,22 @@ def test_a_token_is_asked_for_where_one_is_wanted_and_is_kept_for_the_tab(guarde
     assert page.evaluate("Object.values(localStorage)") == []
     assert not any(TOKEN in url or "wrong" in url for url in urls)
     expect(page.locator("body")).not_to_contain_text(TOKEN)
+
+
+def test_who_may_not_read_the_tree_is_told_so_and_can_answer(open_page: Open) -> None:
+    grants = Grants(attach=("ops*",), answer=("ops*",))
+    with staged(Access([AccessToken.of("ada", TOKEN, grants)])) as stage:
+        stage.begin()
+        asked = stage.ask(form_of(TEXT))
+        page = open_page()
+        page.goto(stage.url_of(stage.home))
+        page.get_by_label("Access token").fill(TOKEN)
+        page.get_by_label("Access token").press("Enter")
+        expect(page.locator("#tree-note")).to_contain_text("token")
+        expect(page.get_by_text("Who waits for whom")).to_be_hidden()
+        page.get_by_label("Text").fill("allowed")
+        send(page)
+        assert asked.answer == {"x": "allowed"}
 
 
 def test_a_token_that_no_header_could_carry_is_not_sent(guarded: Stage, open_page: Open) -> None:

@@ -152,7 +152,7 @@ def test_every_control_has_a_name_and_says_what_is_said_of_it(stage: Stage, page
     expect(page.get_by_role("complementary", name="Who is here")).to_have_count(1)
 
 
-@pytest.mark.parametrize("width", [320, 390, 768, 1024, 1920])
+@pytest.mark.parametrize("width", [320, 768, 1440])
 def test_nothing_is_wider_than_the_screen(stage: Stage, open_page: Open, width: int) -> None:
     long = "unbreakable" * 30
     stage.ask(

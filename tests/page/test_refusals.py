@@ -148,18 +148,25 @@ def test_half_of_a_character_is_not_sent(stage: Stage, page: Page) -> None:
     assert asked.answer == {"x": "a😀"}
 
 
+FILL = """(text) => {
+  for (const area of document.querySelectorAll("#queue textarea")) {
+    area.value = text;
+    area.dispatchEvent(new Event("input", { bubbles: true }));
+  }
+}"""
+
+
 def test_answers_that_no_message_can_carry_keep_the_connection(stage: Stage, page: Page) -> None:
     fields = [{"control": "editor", "name": f"t{number}", "label": f"Text {number}."} for number in range(20)]
     asked = stage.ask(form_of(*fields))
-    for number in range(20):
-        page.get_by_label(f"Text {number}.").fill("x" * 60_000)
+    page.evaluate(FILL, "x" * 60_000)
     send(page)
     expect(page.get_by_role("alert")).to_contain_text("too long to be sent")
     expect(page.locator("#connection")).to_have_text("Connected")
-    for number in range(1, 20):
-        page.get_by_label(f"Text {number}.").fill("")
+    page.evaluate(FILL, "")
+    page.get_by_label("Text 0.").fill("short enough")
     send(page)
-    assert asked.answer == {"t0": "x" * 60_000}
+    assert asked.answer == {"t0": "short enough"}
 
 
 def test_a_form_without_fields_is_answered_by_sending_it(stage: Stage, page: Page) -> None:

@@ -2,7 +2,7 @@
 
 import { CallError, Connection } from "./connection.js";
 import { byId, element, firstVisible, say, shown } from "./display.js";
-import { Poller } from "./poller.js";
+import { Poller, REST_FOR_EACH } from "./poller.js";
 import { Queue } from "./queue.js";
 import { showState } from "./state.js";
 import { TerminalList, chosenTerminal } from "./terminals.js";
@@ -66,7 +66,7 @@ async function list() {
     const { terminals: known } = await connection.call("terminal/list");
     terminals.show(known);
     if (!attached && terminals.has(current)) attach();
-    return known.length;
+    return REST_FOR_EACH * known.length;
   } catch (error) {
     if (error instanceof CallError) terminals.fail(error.message);
     return 0;
@@ -82,14 +82,19 @@ function describe() {
   document.title = name === undefined ? "greenroom" : `${pending ? `(${pending}) ` : ""}${shown(name)} · greenroom`;
 }
 
+const CHOOSE = "A terminal is a person, a program or an agent that can be asked. Choose one to see what it is asked.";
+
+const UNATTACHED = {
+  connecting: "Connecting. What you type is kept.",
+  open: "Looking for forms.",
+  waiting: "Not connected. What you type is kept until the connection is back.",
+  refused: "A token is needed to see what is asked here.",
+};
+
 function subtitle(pending) {
-  if (current === null)
-    return "A terminal is a person, a program or an agent that can be asked. Choose one to see what it is asked.";
+  if (current === null) return CHOOSE;
   if (problem) return problem;
-  if (!attached)
-    return connection.state === "open"
-      ? "Looking for forms."
-      : "Not connected. What you type is kept until the connection is back.";
+  if (!attached) return UNATTACHED[connection.state];
   if (pending === 0) return "Nothing is waiting for an answer. New forms appear here by themselves.";
   return pending === 1 ? "One form is waiting for an answer." : `${pending} forms are waiting for an answer.`;
 }
@@ -111,6 +116,7 @@ connection.addEventListener("notification", ({ detail: { method, params } }) => 
 
 connection.addEventListener("state", () => {
   attached = false;
+  problem = "";
   if (connection.state === "open") {
     attach();
     listing.now();

@@ -1,19 +1,19 @@
 /** Looking at the server again and again, at a pace that neither it nor anybody else feels. */
 
-/** Milliseconds of pause for each thing that was looked at: what takes a server long is looked at less often. */
-const EACH = 1;
+/** Milliseconds of rest for each thing that was looked at: what takes a server long is looked at less often. */
+export const REST_FOR_EACH = 1;
 
 const SOON = 150;
 
 /**
- * Calls `look` with `seen` milliseconds in between, `unseen` while nobody sees the page (Infinity: not at all), and
- * less often where there is very much to see. `look` resolves with how many things it has seen, and must not reject.
+ * Calls `look` with `seen` milliseconds in between, `unseen` while nobody sees the page (Infinity: not at all).
+ * `look` resolves with the milliseconds for which it is to rest at least, and must not reject.
  */
 export class Poller {
   #look;
   #pauses;
   #timer;
-  #least = 0;
+  #rest = 0;
   #looking = false;
   #hurried = false;
 
@@ -29,7 +29,7 @@ export class Poller {
     clearTimeout(this.#timer);
     this.#looking = true;
     this.#hurried = false;
-    this.#least = EACH * (await this.#look());
+    this.#rest = await this.#look();
     this.#looking = false;
     this.#wait(this.#hurried ? SOON : document.hidden ? this.#pauses.unseen : this.#pauses.seen);
   }
@@ -43,6 +43,6 @@ export class Poller {
 
   #wait(pause) {
     clearTimeout(this.#timer);
-    if (pause < Infinity) this.#timer = setTimeout(() => this.now(), Math.max(pause, this.#least));
+    if (pause < Infinity) this.#timer = setTimeout(() => this.now(), Math.max(pause, this.#rest));
   }
 }

@@ -2,13 +2,16 @@
 
 import { CallError } from "./connection.js";
 import { arrange, byId, element, say } from "./display.js";
-import { Poller } from "./poller.js";
+import { Poller, REST_FOR_EACH } from "./poller.js";
 import { WaitArcs } from "./waits.js";
 
 /** How many actors are drawn, how many of them beneath one other, and how many waits are told in words. */
 const DRAWN = 400;
 const SIBLINGS = 60;
 const TOLD = 40;
+
+/** How long to rest, in milliseconds, when the tree may not be read: a token may grant more some day. */
+const REFUSED = 30_000;
 
 const ROOT = "/";
 const TERMINALS = "/terminals/";
@@ -47,16 +50,27 @@ export class TreeView {
     try {
       snapshot = await this.#connection.call("system/tree");
     } catch (error) {
-      if (error instanceof CallError) say(byId("tree-count"), error.message);
-      return 0;
+      if (!(error instanceof CallError)) return 0;
+      this.#hide(error.message);
+      return REFUSED;
     }
     const text = JSON.stringify(snapshot);
     if (text !== this.#last) this.#draw(snapshot);
     this.#last = text;
-    return this.#size;
+    return REST_FOR_EACH * this.#size;
+  }
+
+  /** Nothing can be drawn, and this is why. */
+  #hide(why) {
+    this.#last = "";
+    byId("tree-drawn").hidden = true;
+    say(byId("tree-count"), "");
+    say(byId("tree-note"), why);
   }
 
   #draw({ root, waits = [] }) {
+    byId("tree-drawn").hidden = false;
+    say(byId("tree-note"), "");
     const known = indexOf(root);
     // Who waits is told first; a task outside of the tree that asks in nobody's name has no name either.
     const parties = waits.map(({ from: [waiter], to, message }) => ({
