@@ -11,7 +11,7 @@ import trio
 import trio.testing
 
 from greenroom.actors.client import Client, Reconnect, connect
-from greenroom.actors.gateway import Access, AccessToken, GatewayLimits
+from greenroom.actors.gateway import Access, AccessToken, GatewayLimits, SocketLimits
 from greenroom.actors.gateway.connection import Connection
 from greenroom.actors.system import Runtime
 from greenroom.protocol.access import EVERYTHING
@@ -60,6 +60,22 @@ async def test_an_ask_goes_on_over_a_lost_connection_and_gets_its_answer() -> No
         assert values == [{"x": "while it was away"}]
 
 
+async def test_an_ask_that_is_made_without_a_connection_is_sent_when_there_is_one() -> None:
+    async with site_with() as site, connect(site.url, reconnect=QUICK) as client:
+        await cut(site)
+        await until(lambda: not client.connected)
+        values: list[Any] = []
+
+        async def ask() -> None:
+            values.append(await client.ask("ops", ONE_FIELD))
+
+        site.nursery.start_soon(ask)
+        await site.terminals.answer("ops", await site.the_form(), {"x": "it was new"})
+        await until(lambda: values)
+        assert values == [{"x": "it was new"}]
+
+
+@pytest.mark.case("reports/clients", 3)
 async def test_an_attached_terminal_goes_on_where_it_was() -> None:
     async with site_with() as site, connect(site.url, reconnect=QUICK) as client, client.attach("ops") as terminal:
         site.nursery.start_soon(_ask, site, "ops")
@@ -250,3 +266,54 @@ async def test_a_server_that_comes_back_at_the_same_port_is_found_again() -> Non
         await site.runtime.serve(port=port, name="gateway-2")
         with trio.fail_after(5):
             assert isinstance(await anext(terminal), FormPending)
+
+
+class Line:
+    """Stands between a client and the gateway, and can fall silent in both directions while both ends stay open."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._silent = trio.Event()
+
+    async def listen(self, *, task_status: trio.TaskStatus[int]) -> None:
+        listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
+        task_status.started(listeners[0].socket.getsockname()[1])
+        await trio.serve_listeners(self._serve, listeners)
+
+    async def _serve(self, near: trio.SocketStream) -> None:
+        silent = self._silent
+        far = await trio.open_tcp_stream("127.0.0.1", self._port)
+        async with near, far, trio.open_nursery() as nursery:
+            nursery.start_soon(self._forward, near, far, silent)
+            nursery.start_soon(self._forward, far, near, silent)
+
+    async def _forward(self, here: trio.SocketStream, there: trio.SocketStream, silent: trio.Event) -> None:
+        with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+            while data := await here.receive_some():
+                if not silent.is_set():
+                    await there.send_all(data)
+
+    def fall_silent(self) -> None:
+        """For the connections there are; later ones are forwarded."""
+        self._silent.set()
+        self._silent = trio.Event()
+
+
+@pytest.mark.case("reports/clients", 2)
+async def test_both_ends_of_a_silent_line_give_up_within_two_heartbeats_and_the_client_comes_back() -> None:
+    quick = SocketLimits(ping_interval=0.2, ping_timeout=0.2, close_timeout=0.1)
+    async with site_with(GatewayLimits(socket=quick)) as site:
+        line = Line(site.gateway.port)
+        port = await site.nursery.start(line.listen)
+        async with connect(f"ws://127.0.0.1:{port}/rpc", reconnect=QUICK, limits=quick) as client:
+            async with client.attach("ops") as terminal:
+                assert site.terminals.subscriptions == 1
+                before = trio.current_time()
+                line.fall_silent()
+                await until(lambda: not client.connected)
+                await until(lambda: client.connected and site.gateway.connections == 1)
+                assert trio.current_time() - before < 5
+                site.nursery.start_soon(_ask, site, "ops")
+                with trio.fail_after(5):
+                    assert isinstance(await anext(terminal), FormPending)
+                assert site.terminals.subscriptions == 1
