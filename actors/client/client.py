@@ -82,7 +82,7 @@ class Reconnect(msgspec.Struct, frozen=True, kw_only=True):
 class _Pending(Generic[R]):
     """A call that waits for its answer."""
 
-    __slots__ = ("_failure", "_read", "_value", "answered", "method", "params", "settled")
+    __slots__ = ("_failure", "_read", "_value", "answered", "method", "params", "sent", "settled")
 
     def __init__(
         self,
@@ -98,6 +98,8 @@ class _Pending(Generic[R]):
         self._failure: GreenroomError | None = None
         self.answered = answered
         """Called with the result, before anything that came after it is looked at."""
+        self.sent = False
+        """It may have reached the server."""
         self.settled = trio.Event()
 
     def settle(self, message: frames.Message) -> None:
@@ -210,13 +212,14 @@ class Client:
         self._pending[id] = pending
         if self._socket is not None:
             self._socket.send(frame)
+            pending.sent = True
         try:
             await pending.settled.wait()
         finally:
             if self._pending.pop(id, None) is not None:
                 if self._socket is not None:
                     self._notify(CANCEL, CancelCall(id=id))
-                elif isinstance(params, Keyed):
+                elif isinstance(params, Keyed) and pending.sent:
                     self._abandoned[id] = pending
         return pending.result()
 
@@ -356,9 +359,10 @@ class Client:
         abandoned, self._abandoned = self._abandoned, {}
         for id, pending in (*self._pending.items(), *abandoned.items()):
             params = pending.params
-            if isinstance(params, Keyed):
+            if isinstance(params, Keyed) and pending.sent:
                 params = msgspec.structs.replace(params, again=True)
             socket.send(frames.request(id, pending.method, params))
+            pending.sent = True
         for id in abandoned:
             self._notify(CANCEL, CancelCall(id=id))
 
