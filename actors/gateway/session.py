@@ -35,7 +35,7 @@ class Session:
     """
 
     _nursery: trio.Nursery
-    """Where calls run, while it serves."""
+    """Where calls run beside the socket's own tasks, while it serves."""
 
     def __init__(self, name: str, socket: FrameSocket, front: Front, caller: Caller) -> None:
         self.name = name
@@ -58,19 +58,18 @@ class Session:
         """
         socket = self._socket
         try:
-            async with trio.open_nursery() as keepers:
-                socket.start(keepers)
-                if not self._front.access.open:
-                    keepers.start_soon(self._watch_token)
-                try:
-                    async with trio.open_nursery() as self._nursery:
-                        await socket.read(self._receive)
-                        self._nursery.cancel_scope.cancel()
-                finally:
-                    self.attachments.close()
-                    if self._visitor is not None:
-                        self._visitor.leave(self)
-                keepers.cancel_scope.cancel()
+            try:
+                async with trio.open_nursery() as self._nursery:
+                    socket.start(self._nursery)
+                    if not self._front.access.open:
+                        self._nursery.start_soon(self._watch_token)
+                    await socket.read(self._receive)
+                    # What the calls answer in ending is sent by `close`, as all that then waits.
+                    self._nursery.cancel_scope.cancel()
+            finally:
+                self.attachments.close()
+                if self._visitor is not None:
+                    self._visitor.leave(self)
         finally:
             self.shut_down()
             await socket.close(self._last_words() if socket.code == GOING_AWAY else ())

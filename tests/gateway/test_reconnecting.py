@@ -61,7 +61,7 @@ async def test_an_ask_goes_on_over_a_lost_connection_and_gets_its_answer() -> No
 
 
 async def test_an_ask_that_is_made_without_a_connection_is_sent_when_there_is_one() -> None:
-    async with site_with() as site, connect(site.url, reconnect=QUICK) as client:
+    async with site_with() as site, connect(site.url, reconnect=Reconnect(first=0.3)) as client:
         await cut(site)
         await until(lambda: not client.connected)
         values: list[Any] = []
