@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from bench import database
+from bench import database, relation
 from bench.harness import rate, times
 from greenroom import open_runtime
 from greenroom.actors.workspace import WorkspaceManager
@@ -54,3 +54,12 @@ async def database_query() -> float:
 async def database_equality() -> float:
     """Milliseconds of finding the ten rows of one name among ten thousand by an index."""
     return await database.equality()
+
+
+# -------------------------------------------------------------------- relations
+
+
+@times("relation/two-levels-100-rows")
+async def relation_two_levels() -> float:
+    """Statements that read rows, for a hundred rows with what belongs to them and what belongs to that."""
+    return await relation.two_levels()

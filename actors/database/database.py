@@ -17,7 +17,7 @@ from greenroom.actors.database.session import Happening, key_maker
 from greenroom.actors.database.storage import Storage
 from greenroom.actors.database.table import TABLE_EVENTS, Table
 from greenroom.actors.database.transaction import Transaction, misuse
-from greenroom.protocol.database import KeyFunction, Layout, TableSpec, expand_tables, unknown_table
+from greenroom.protocol.database import KeyFunction, Layout, TableSchema, TableSpec, expand_tables, unknown_table
 from greenroom.protocol.emitter import Emitter, ErrorHandler, Listener
 from greenroom.runtime.ref import Ref
 from greenroom.runtime.tree import Tree
@@ -100,6 +100,11 @@ class Database:
     def tables(self) -> list[str]:
         """The names of its tables, in declared order."""
         return list(self._tables)
+
+    @property
+    def schemas(self) -> dict[str, TableSchema]:
+        """The layouts of its tables, by name."""
+        return {name: table.schema for name, table in self._tables.items()}
 
     def table(self, name: str) -> Table:
         """The table of that name. Raises `DatabaseError` NOT_FOUND, naming those that there are, and CLOSED."""

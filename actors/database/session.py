@@ -23,7 +23,6 @@ from greenroom.protocol.database import (
     numbers,
     unknown_columns,
     unknown_table,
-    whole,
 )
 from greenroom.protocol.errors import DatabaseError
 
@@ -189,7 +188,7 @@ class Session:
             found = layout.lookup(key)
             if found is None or not self._storage.delete(layout, found):
                 return False
-            self.happened.append(Happening(table, "remove", (whole(found),)))
+            self.happened.append(Happening(table, "remove", (layout.told(found),)))
             return True
 
         return self._each(keys, remove, atomic)
@@ -204,11 +203,13 @@ class Session:
     @contextmanager
     def writing(self, *, atomic: bool) -> Generator[None]:
         """What is stored within the block stays after it. If it raises, nothing stays with `atomic`, and otherwise what
-        was stored before that."""
+        was stored before that. Calls within it are parts of it.
+        """
         if self._bound:
             yield
             return
         mark = len(self.happened)
+        self._bound = True
         try:
             self._storage.begin()
             try:
@@ -226,6 +227,8 @@ class Session:
             self._storage.rollback()
             del self.happened[mark:]
             raise
+        finally:
+            self._bound = False
 
     def _store(
         self, table: str, rows: Sequence[Any], store: Callable[[Layout, Iterable[Cells]], None], atomic: bool

@@ -6,6 +6,7 @@ from greenroom.actors.toolbox.database import database_tool, infer_database_code
 from greenroom.actors.toolbox.describe import describe_tool
 from greenroom.actors.toolbox.endpoint import endpoint_tool
 from greenroom.actors.toolbox.infer import infer_tool
+from greenroom.actors.toolbox.relation import infer_relation_code, relation_tool
 from greenroom.actors.toolbox.workspace import workspace_tool
 
 __all__ = [
@@ -15,7 +16,9 @@ __all__ = [
     "describe_tool",
     "endpoint_tool",
     "infer_database_code",
+    "infer_relation_code",
     "infer_terminal_code",
     "infer_tool",
+    "relation_tool",
     "workspace_tool",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import msgspec
@@ -24,6 +24,7 @@ __all__ = [
     "Operator",
     "Order",
     "Query",
+    "among",
     "clamp_query",
     "compile_conditions",
     "normalize_query",
@@ -143,6 +144,14 @@ def compile_conditions(conditions: list[Condition], layout: Layout) -> list[Comp
     if len(conditions) > MAX_CONDITIONS:
         raise invalid(f"a query has at most {MAX_CONDITIONS} conditions, not {len(conditions)}")
     return [_compile(condition, layout) for condition in conditions]
+
+
+def among(column: str, values: Iterable[Any], layout: Layout) -> Comparison:
+    """The condition that a cell is one of the values, any number of them. Those that no cell of the column can be are
+    left out, so that there may be none left."""
+    rank = layout.rank(column)
+    kept = tuple({value: None for value in values if rank is not None and rank_of(value) is rank})
+    return Comparison(column, rank or Rank.ABSENT, "any", kept, (rank or Rank.ABSENT,) * len(kept), "and")
 
 
 def _compile(condition: Condition, layout: Layout) -> Comparison:

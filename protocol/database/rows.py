@@ -122,8 +122,11 @@ class Layout:
 
     def key(self, cells: Sequence[Any]) -> Key:
         """The key of a row, as it is handed out."""
-        key: Key = whole(cells[self.key_at])
-        return key
+        return self.told(cells[self.key_at])
+
+    def told(self, key: Any) -> Key:
+        """A stored key, as it is handed out."""
+        return whole(key) if isinstance(key, float) else key
 
     def row(self, cells: Sequence[Any]) -> Row:
         """The row that the stored cells are."""

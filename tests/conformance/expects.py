@@ -9,6 +9,7 @@ from tests.conformance.predicates import is_refused_pattern, posted_status
 
 __all__ = [
     "fails_refused_patterns",
+    "includes_every_name_alike",
     "refuses_lone_surrogates",
     "refuses_patterns",
     "refuses_posts_without_utf8",
@@ -105,3 +106,12 @@ def refuses_posts_without_utf8(given: Any, record: Any) -> dict[str, Any]:
         refused_before = told.get("status") in (401, 404, 413)
         steps.append(told if status is None or refused_before else {"status": status})
     return {"steps": steps}
+
+
+def includes_every_name_alike(given: Any, record: Any) -> dict[str, Any]:
+    """The recorded tree, with true for each name beneath which no path goes on."""
+    return {name: includes_every_name_alike(given, below) or True for name, below in _members(record)}
+
+
+def _members(record: Any) -> list[tuple[str, Any]]:
+    return list(cast("dict[str, Any]", record).items()) if isinstance(record, dict) else []

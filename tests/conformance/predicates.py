@@ -15,6 +15,7 @@ __all__ = [
     "field_gets_lossy_digits",
     "finds_only_by_refused_patterns",
     "holds_a_wide_character",
+    "includes_a_name_of_every_object",
     "posted_status",
     "posts_half_a_surrogate_pair",
     "posts_json_that_is_no_utf8",
@@ -76,6 +77,12 @@ def posts_json_that_is_no_utf8(given: Any) -> bool:
 def posts_half_a_surrogate_pair(given: Any) -> bool:
     """An answer that is posted has half of a surrogate pair, spelled as an escape, in its id or its values."""
     return any(posted_status(step) == 422 for step in given["steps"])
+
+
+def includes_a_name_of_every_object(given: Any) -> bool:
+    """An include path names what every ECMAScript object has by itself."""
+    own = ("__proto__", "constructor", "hasOwnProperty", "isPrototypeOf", "toString", "valueOf")
+    return any(name in own for path in given.get("paths") or () for name in path.split("."))
 
 
 def posted_status(step: Any) -> int | None:
