@@ -58,18 +58,18 @@ class Session:
         """
         socket = self._socket
         try:
-            try:
-                async with trio.open_nursery() as self._nursery:
-                    socket.start(self._nursery)
-                    if not self._front.access.open:
-                        self._nursery.start_soon(self._watch_token)
+            async with trio.open_nursery() as self._nursery:
+                socket.start(self._nursery)
+                if not self._front.access.open:
+                    self._nursery.start_soon(self._watch_token)
+                try:
                     await socket.read(self._receive)
-                    # What the calls answer in ending is sent by `close`, as all that then waits.
-                    self._nursery.cancel_scope.cancel()
-            finally:
-                self.attachments.close()
-                if self._visitor is not None:
-                    self._visitor.leave(self)
+                finally:  # before the writer has ended, which may hang in a send
+                    self.attachments.close()
+                    if self._visitor is not None:
+                        self._visitor.leave(self)
+                # What the calls answer in ending is sent by `close`, as all that then waits.
+                self._nursery.cancel_scope.cancel()
         finally:
             self.shut_down()
             await socket.close(self._last_words() if socket.code == GOING_AWAY else ())
