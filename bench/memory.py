@@ -69,7 +69,7 @@ async def idle_terminal(count: int, measure: Callable[[], None]) -> None:
         measure()
 
 
-@memory("memory/idle-connection", count=5_000)
+@memory("memory/idle-connection", count=10_000)
 async def idle_connection(count: int, measure: Callable[[], None]) -> None:
     """WebSockets that are attached to a terminal where nothing happens; their other ends are in another process."""
     async with open_runtime(tune_gc=True) as runtime:

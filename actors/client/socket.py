@@ -104,8 +104,7 @@ class FrameSocket:
 
     def start(self, nursery: trio.Nursery) -> None:
         """Start the writer and the heartbeat. They end with the nursery, which never sees them fail."""
-        nursery.start_soon(self._write)
-        nursery.start_soon(self._beat)
+        nursery.start_soon(self._write, nursery)
 
     def send(self, frame: bytes) -> None:
         """Put one message into the line of those to be sent; returns at once.
@@ -156,29 +155,34 @@ class FrameSocket:
         finally:
             self._hurry()
 
-    async def _write(self) -> None:
+    async def _write(self, nursery: trio.Nursery) -> None:
+        """Send what waits, and see to it that the peer is pinged: a task for that alone would be one for every idle
+        connection."""
+        beat = trio.current_time() + self._limits.ping_interval
         try:
             while True:
-                while self._queue:
-                    # Taken from the line when it is sent: if that is cancelled before it began, `close` sends it.
-                    await self._ws.send_message(self._queue[0].decode())
-                    if self._queue:
-                        self._queued_bytes -= len(self._queue.popleft())
-                await self._writer.park()
+                if trio.current_time() >= beat:
+                    nursery.start_soon(self._ping)
+                    beat = trio.current_time() + self._limits.ping_interval
+                if not self._queue:
+                    with trio.move_on_at(beat):
+                        await self._writer.park()
+                    continue
+                # Taken from the line when it is sent: if that is cancelled before it began, `close` sends it.
+                await self._ws.send_message(self._queue[0].decode())
+                if self._queue:
+                    self._queued_bytes -= len(self._queue.popleft())
         except ConnectionClosed:
             self.end(ABNORMAL, "the peer takes nothing any more")
 
-    async def _beat(self) -> None:
+    async def _ping(self) -> None:
         try:
-            while True:
-                await trio.sleep(self._limits.ping_interval)
-                with trio.move_on_after(self._limits.ping_timeout) as scope:
-                    await self._ws.ping()
-                if scope.cancelled_caught:
-                    self.end(ABNORMAL, f"no answer to a ping within {self._limits.ping_timeout:g} s")
-                    return
+            with trio.move_on_after(self._limits.ping_timeout) as scope:
+                await self._ws.ping()
         except ConnectionClosed:
             self.end(ABNORMAL, "the peer takes nothing any more")
+        if scope.cancelled_caught:
+            self.end(ABNORMAL, f"no answer to a ping within {self._limits.ping_timeout:g} s")
 
     async def close(self, last: Sequence[bytes] = ()) -> None:
         """End the connection for good: tell the peer, with the messages of `last` before, if it can still be told.
