@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+import ssl
 import sys
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -17,9 +19,12 @@ from rich.console import Console as Screen
 from rich.table import Table
 from rich.text import Text
 
+from greenroom.actors.cli.attach import choose_prompts, drive
 from greenroom.actors.cli.demo import STEPS, play
 from greenroom.actors.cli.drawing import draw, plain
+from greenroom.actors.cli.watching import watch
 from greenroom.actors.client import Client, connect
+from greenroom.actors.gateway import Access, read_tokens
 from greenroom.actors.system import open_runtime
 from greenroom.actors.toolbox.describe import describe_tool
 from greenroom.protocol.errors import ConfigError, Deadlock, GreenroomError
@@ -84,12 +89,14 @@ def _sentence(problem: object) -> str:
 @asynccontextmanager
 async def _gateway(url: str) -> AsyncGenerator[Client]:
     try:
-        async with connect(url) as client:
+        async with connect(url, token=os.environ.get("GREENROOM_TOKEN") or None) as client:
             yield client
     except GreenroomError as error:
         if error.code != "CONNECT":
             raise
         hint = "Start one with `greenroom serve`, or name another with --url or GREENROOM_URL."
+        if error.context.get("status") == 401:
+            hint = "Put the token into GREENROOM_TOKEN."
         raise type(error)(error.code, f"{error.message} {hint}", error.context) from None
 
 
@@ -103,8 +110,16 @@ async def serve(
     host: str = "127.0.0.1",
     port: int = PORT,
     timeout: float = 300.0,
+    tokens: Path | None = None,
+    trusted_host: Annotated[list[str] | None, Parameter(negative=())] = None,
+    cert: Path | None = None,
+    key: Path | None = None,
 ) -> int:
-    """Serve terminals to people and programs until Ctrl-C or SIGTERM.
+    """Serve terminals to people and programs until Ctrl-C or SIGTERM. SIGHUP reads the tokens again.
+
+    Without tokens every program of this machine may do everything, and no other machine reaches the gateway. A token
+    is named in the file by the environment variable that holds it, or by its SHA-256; clients find theirs in
+    GREENROOM_TOKEN.
 
     Parameters
     ----------
@@ -116,31 +131,65 @@ async def serve(
         The port to listen on; 0 takes a free one and prints it.
     timeout
         Seconds until an unanswered form expires, where its ask says nothing else; 0 means never.
+    tokens
+        A TOML file of access tokens, a table for each: `token_env` or `token_sha256`, `expires`, and what it grants
+        (`attach`, `answer`, `ask`, `ask_as`, `tools`: lists of names; `tree`, `admin`: true).
+    trusted_host
+        A further name, such as greenroom.example:8443, under which the gateway may be called; once for each.
+    cert
+        The certificate chain for TLS, as PEM.
+    key
+        The key of the certificate, as PEM.
     """
+    access = None if tokens is None else Access(await trio.to_thread.run_sync(read_tokens, tokens))
+    tls = None if cert is None and key is None else await trio.to_thread.run_sync(_server_tls, cert, key)
     screen = Screen(stderr=True)
     async with open_runtime(timeout=timeout or None, tune_gc=True) as runtime:
         for name in terminal or ():
             runtime.terminals.add(name)
         runtime.tools.add(describe_tool(runtime.tools))
         try:
-            gateway = await runtime.serve(host=host, port=port)
+            gateway = await runtime.serve(
+                host=host, port=port, trusted_hosts=trusted_host or (), access=access, tls=tls
+            )
         except OSError as error:
             where = f"{host}:{port}"
             raise ConfigError("BIND", f"Nothing can listen at {where}: {error.strerror}. Try --port 0.") from None
         print(gateway.url, flush=True)
         screen.print("Stop with Ctrl-C.", style="dim")
-        await _until_stopped()
+        await _until_stopped(tokens, access, screen)
         screen.print("Stopping.", style="dim")
     return 0
 
 
-async def _until_stopped() -> None:
-    """Wait for SIGINT or SIGTERM. A second one ends the process at once, in case stopping hangs."""
-    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        async for _signal in signals:
-            break
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_DFL)
+def _server_tls(cert: Path | None, key: Path | None) -> ssl.SSLContext:
+    if cert is None or key is None:
+        raise ConfigError("TLS", "TLS needs a certificate and its key: give both --cert and --key.")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(cert, key)
+    except OSError as error:  # ssl.SSLError is one
+        raise ConfigError("TLS", f"{cert} and {key} are no certificate and its key: {error}.") from None
+    return context
+
+
+async def _until_stopped(tokens: Path | None, access: Access | None, screen: Screen) -> None:
+    """Wait for SIGINT or SIGTERM, reading the tokens again at each SIGHUP.
+
+    Stopping takes a second or two, whatever clients do; further SIGTERMs change nothing, a second Ctrl-C ends the
+    process at once.
+    """
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
+        async for number in signals:
+            if number != signal.SIGHUP:
+                break
+            if tokens is not None and access is not None:
+                try:
+                    access.replace(await trio.to_thread.run_sync(read_tokens, tokens))
+                    screen.print("The tokens were read again.", style="dim")
+                except ConfigError as error:  # those there are stay
+                    _fail(error)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
 # -------------------------------------------------------------------- asking and answering
@@ -253,13 +302,42 @@ async def _whole_id(client: Client, terminal: str, id: str) -> str:
     return found[0] if len(found) == 1 else id
 
 
+@app.command
+async def attach(name: str, /, *, url: Url = DEFAULT_URL) -> int:
+    """Answer the forms that are asked of a terminal, one after another. Ctrl-C leaves; what is not answered stays.
+
+    At a terminal every field is a prompt. Where the input is piped in, every field takes a line of it.
+
+    Parameters
+    ----------
+    name
+        The terminal to attach to.
+    """
+    prompts = choose_prompts()
+    async with _gateway(url) as client:
+        return await drive(client, name, prompts)
+
+
 # -------------------------------------------------------------------- looking
 
 
 @app.command
-async def tree(*, json_: AsJson = False, url: Url = DEFAULT_URL) -> int:
-    """Draw every actor of a running gateway, and who waits for whom."""
+async def tree(
+    *,
+    watch_: Annotated[bool, Parameter(name="--watch", negative=())] = False,
+    json_: AsJson = False,
+    url: Url = DEFAULT_URL,
+) -> int:
+    """Draw every actor of a running gateway, and who waits for whom.
+
+    Parameters
+    ----------
+    watch_
+        Draw it again and again, until q or Ctrl-C.
+    """
     async with _gateway(url) as client:
+        if watch_:
+            return await watch(client, Screen(), json=json_)
         snapshot = await client.tree()
     if json_:
         _print_json(snapshot)

@@ -1,0 +1,192 @@
+"""Answers from lines: where the input is no terminal, every field takes a line."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Final, TextIO, final
+
+import trio
+
+from greenroom.actors.console import wording
+from greenroom.actors.console.prompts import Prompts, Tone
+from greenroom.protocol.forms import (
+    CheckboxField,
+    ConfirmField,
+    EditorField,
+    FieldChoice,
+    FileField,
+    FormField,
+    SelectField,
+    Value,
+    matches_answer,
+)
+from greenroom.protocol.forms.values import declared_default
+from greenroom.protocol.text import trim
+
+__all__ = ["LinePrompts", "LineReader"]
+
+_CHUNK: Final = 65_536
+_ORDINAL: Final = re.compile("[0-9]{1,9}")
+_CONFIRMED: Final = {"y": True, "yes": True, "n": False, "no": False}
+
+
+@final
+class LineReader:
+    """Reads a file descriptor by lines, ended by LF or CRLF. It neither closes it nor changes its mode.
+
+    What is no UTF-8 is kept as lone surrogates, which no field takes: better refused than silently replaced.
+    """
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._unread = bytearray()
+        self._at_end = False
+
+    @property
+    def ended(self) -> bool:
+        """The end was seen, and nothing before it is left."""
+        return self._at_end and not self._unread
+
+    async def line(self) -> str | None:
+        """The next line, None at the end. Waits without a deadline; cancelled, nothing is lost."""
+        searched = 0
+        while (end := self._unread.find(b"\n", searched)) < 0:
+            searched = len(self._unread)
+            if not await self._read():
+                return self._take(len(self._unread)) if self._unread else None
+        return self._take(end + 1)
+
+    async def rest(self) -> str | None:
+        """Everything up to the end, with line ends as they are; None if nothing is left. As `line` otherwise."""
+        while await self._read():
+            pass
+        if not self._unread:
+            return None
+        text, self._unread = bytes(self._unread), bytearray()
+        return text.decode("utf-8", "surrogateescape")
+
+    async def wait_ended(self) -> None:
+        """Wait for the end of the input; for ever, if something is left before it. Cancelled, nothing is lost."""
+        while not self._unread:
+            if not await self._read():
+                return
+        await trio.sleep_forever()
+
+    def _take(self, size: int) -> str:
+        line = bytes(self._unread[:size])
+        del self._unread[:size]
+        if line.endswith(b"\n"):
+            line = line[:-1].removesuffix(b"\r")
+        return line.decode("utf-8", "surrogateescape")
+
+    async def _read(self) -> bool:
+        if self._at_end:
+            await trio.lowlevel.checkpoint()
+            return False
+        try:
+            await trio.lowlevel.wait_readable(self._fd)
+        except PermissionError:  # of epoll: a regular file is always readable
+            await trio.lowlevel.checkpoint()
+        data = os.read(self._fd, _CHUNK)
+        self._unread += data
+        self._at_end = not data
+        return not self._at_end
+
+
+@final
+class LinePrompts(Prompts):
+    """Prints each prompt as a line, and takes the next line of the input for its answer."""
+
+    def __init__(self, reader: LineReader, out: TextIO) -> None:
+        self._reader = reader
+        self._out = out
+        self._heard = False
+
+    @property
+    def ended(self) -> bool:
+        return self._reader.ended
+
+    @property
+    def heard(self) -> bool:
+        return self._heard
+
+    def begin(self) -> None:
+        self._heard = False
+
+    def say(self, text: str, tone: Tone = "plain") -> None:
+        print(text, file=self._out, flush=True)
+
+    async def wait_left(self) -> None:
+        await self._reader.wait_ended()
+
+    async def ask(self, field: FormField, held: Value | None) -> Value | None:
+        """An answer as its control reads it from lines; at the end of the input every line is an empty one."""
+        self._show(field)
+        match field:
+            case EditorField():
+                return _or_default(field, self._hear(await self._reader.rest()).removesuffix("\n"))
+            case FileField():
+                return await self._files(field)
+            case ConfirmField():
+                return _confirmed(field, await self._line())
+            case SelectField() if field.open is not True:
+                return _pick(wording.offered(field), await self._line())
+            case CheckboxField():
+                choices = wording.offered(field)
+                picks = [_pick(choices, part) for part in (await self._line()).split(",")]
+                return [pick for pick in picks if pick is not None]
+            case _:
+                return _or_default(field, await self._line())
+
+    def _show(self, field: FormField) -> None:
+        prompt = wording.prompt_text(field)
+        match field:
+            case ConfirmField():
+                self.say(f"{prompt} (y/n) [{wording.value_text(field.default is True)}]")
+            case SelectField() if field.open is True:
+                self._show_typed(field, prompt)
+                for choice in wording.offered(field):
+                    self.say(f"  {wording.offer_text(choice)}")
+            case SelectField() | CheckboxField():
+                self.say(prompt)  # an empty line is not the default here
+                for number, choice in enumerate(wording.offered(field), 1):
+                    help = wording.help_text(choice)
+                    self.say(f"  {number}. {wording.choice_text(choice)}" + (f": {help}" if help else ""))
+            case _:
+                self._show_typed(field, prompt)
+
+    def _show_typed(self, field: FormField, prompt: str) -> None:
+        default = wording.default_text(field)
+        self.say(f"{prompt} [{default}]" if default else prompt)
+
+    async def _line(self) -> str:
+        return self._hear(await self._reader.line())
+
+    def _hear(self, text: str | None) -> str:
+        self._heard = self._heard or text is not None
+        return text or ""
+
+    async def _files(self, field: FileField) -> list[str] | None:
+        paths: list[str] = []
+        while matches_answer(path := await self._line()):
+            paths.append(path)
+            if field.multiple is not True:
+                break
+        return paths or None
+
+
+def _or_default(field: FormField, text: str) -> Value | None:
+    return text if matches_answer(text) else declared_default(field)
+
+
+def _confirmed(field: ConfirmField, text: str) -> bool | str:
+    word = trim(text).lower()
+    return _CONFIRMED.get(word, text) if word else field.default is True
+
+
+def _pick(choices: list[FieldChoice], text: str) -> str | None:
+    """The value of the choice whose number the text begins with."""
+    ordinal = _ORDINAL.match(trim(text))
+    number = int(ordinal[0]) if ordinal else 0
+    return choices[number - 1].value if 0 < number <= len(choices) else None

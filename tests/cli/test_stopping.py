@@ -1,0 +1,72 @@
+"""A server that is told to stop while many look, wait and call."""
+
+from __future__ import annotations
+
+import signal
+import time
+from typing import Any
+
+import pytest
+import trio
+
+from greenroom.actors.client import Client, connect
+from greenroom.protocol.errors import GreenroomError
+from tests.cli.conftest import SECONDS, Server
+
+ONE_FIELD = {"fields": [{"control": "text", "name": "x", "rule": {"required": True}}]}
+
+
+@pytest.mark.case("reports/clients", 6)
+async def test_sigterm_tells_everybody_and_ends_in_time_also_when_it_comes_twice(server: Server) -> None:
+    port = int(server.url.rpartition(":")[2].removesuffix("/rpc"))
+    ends: list[str] = []
+    streams: list[bytes] = []
+
+    async def look(started: trio.Event) -> None:
+        stream = await trio.open_tcp_stream("127.0.0.1", port)
+        async with stream:
+            await stream.send_all(b"GET /terminals/reviewer HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            data = await stream.receive_some()
+            assert data.startswith(b"HTTP/1.1 200")
+            started.set()
+            while more := await stream.receive_some():
+                data += more
+        streams.append(data)
+
+    async def call(client: Client, method: str, params: dict[str, Any]) -> None:
+        try:
+            await client.call(method, params, dict[str, Any])
+        except GreenroomError as error:
+            ends.append(error.code)
+
+    with trio.fail_after(SECONDS):
+        async with trio.open_nursery() as nursery, trio.open_nursery() as sockets:
+            events = [trio.Event() for _ in range(20)]
+            for event in events:
+                nursery.start_soon(look, event)
+            clients: list[Client] = []
+            for _ in range(20):
+                clients.append(await sockets.start(_stay_connected, server.url))
+            for client in clients[:4]:
+                nursery.start_soon(call, client, "terminal/ask", {"to": "ops", "schema": ONE_FIELD})
+            for event in events:
+                await event.wait()
+            while len(await clients[-1].pending("ops")) < 4:
+                await trio.lowlevel.checkpoint()
+            started = time.monotonic()
+            server.process.send_signal(signal.SIGTERM)
+            await trio.sleep(0.2)
+            server.process.send_signal(signal.SIGTERM)
+            code = await trio.to_thread.run_sync(server.process.wait, abandon_on_cancel=True)
+            assert code == 0
+            assert time.monotonic() - started < 2
+            sockets.cancel_scope.cancel()
+    assert ends == ["SHUTDOWN"] * 4
+    assert len(streams) == 20
+    assert all(data.endswith(b"0\r\n\r\n") for data in streams)
+
+
+async def _stay_connected(url: str, *, task_status: trio.TaskStatus[Client]) -> None:
+    async with connect(url, reconnect=False) as client:
+        task_status.started(client)
+        await trio.sleep_forever()
