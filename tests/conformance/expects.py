@@ -6,6 +6,7 @@ import re
 from typing import Any, cast
 
 from tests.conformance.predicates import is_refused_pattern, posted_status
+from tests.conformance.values import is_list, is_object
 
 __all__ = [
     "fails_refused_patterns",
@@ -14,6 +15,7 @@ __all__ = [
     "refuses_patterns",
     "refuses_posts_without_utf8",
     "refuses_the_last_ask",
+    "takes_both_spellings_of_a_type",
 ]
 
 _STRING_CONTROLS = ("text", "editor", "password", "date", "time", "datetime", "color", "select")
@@ -115,3 +117,19 @@ def includes_every_name_alike(given: Any, record: Any) -> dict[str, Any]:
 
 def _members(record: Any) -> list[tuple[str, Any]]:
     return list(cast("dict[str, Any]", record).items()) if isinstance(record, dict) else []
+
+
+def takes_both_spellings_of_a_type(given: Any, record: Any) -> Any:
+    """The recorded schema, in which a column that has a `type` may have it under the name `primitive` instead."""
+    if is_list(record):
+        return [each for part in record for each in _spellings(takes_both_spellings_of_a_type(given, part))]
+    if is_object(record):
+        return {name: takes_both_spellings_of_a_type(given, member) for name, member in record.items()}
+    return record
+
+
+def _spellings(part: Any) -> list[Any]:
+    if not is_object(part) or part.get("required") != ["type"]:
+        return [part]
+    properties = {"primitive" if name == "type" else name: member for name, member in part["properties"].items()}
+    return [part, {**part, "properties": properties, "required": ["primitive"]}]

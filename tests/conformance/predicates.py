@@ -12,6 +12,7 @@ from tests.conformance.values import is_list, is_object
 
 __all__ = [
     "asks_a_refused_pattern_last",
+    "describes_the_database_tool",
     "field_gets_lossy_digits",
     "finds_only_by_refused_patterns",
     "holds_a_wide_character",
@@ -77,6 +78,11 @@ def posts_json_that_is_no_utf8(given: Any) -> bool:
 def posts_half_a_surrogate_pair(given: Any) -> bool:
     """An answer that is posted has half of a surrogate pair, spelled as an escape, in its id or its values."""
     return any(posted_status(step) == 422 for step in given["steps"])
+
+
+def describes_the_database_tool(given: Any) -> bool:
+    """The schema is that of the database tool's arguments."""
+    return bool(given["tool"] == "database")
 
 
 def includes_a_name_of_every_object(given: Any) -> bool:

@@ -11,7 +11,10 @@ from greenroom.actors.database import Database, MemoryDefinitionStore, memory_dr
 from greenroom.actors.toolbox.database import DATABASE_TOOL_MUTATIONS, database_tool, infer_database_code
 from greenroom.protocol.database import DatabaseDefinition
 from greenroom.protocol.errors import DatabaseError, ToolError
+from greenroom.protocol.schemas import advertising_faults
 from greenroom.runtime.tree import Tree
+from tests.conformance.departures import load_rules
+from tests.conformance.runner import Case, load_area, run_case
 from tests.database.conftest import COLUMNS, Shop, refusal
 
 P = {"p": {"columns": COLUMNS}}
@@ -238,6 +241,36 @@ async def test_a_query_on_an_unknown_column_is_refused_if_that_is_wanted(tree: T
     order = {"order": [{"column": "prize", "direction": "ascending"}]}
     assert await shop.code("records", query=order) == "VALIDATION"
     assert await shop.code("aggregate", function="sum", column="prize") == "VALIDATION"
+
+
+async def test_what_models_are_shown_is_fit_for_every_provider(tree: Tree) -> None:
+    tool = database_tool(tree)
+    assert tool.parameters is not None
+    assert advertising_faults(tool.parameters) == []
+    assert tool.parameters["properties"]["operation"]["enum"][0] == "create"
+    assert "describe('database')" in (tool.summary or "")
+
+
+def test_a_recorded_schema_knows_one_spelling_of_a_type() -> None:
+    def without(schema: Any) -> Any:
+        if isinstance(schema, list):
+            parts: list[Any] = schema
+            return [
+                without(part)
+                for part in parts
+                if not (isinstance(part, dict) and part.get("required") == ["primitive"])
+            ]
+        if isinstance(schema, dict):
+            members: dict[str, Any] = schema
+            return {name: without(member) for name, member in members.items()}
+        return schema
+
+    given = {"tool": "database"}
+    ops = load_area("tools")
+    told = run_case(ops, Case("c", "tools.parameters", given, {}), load_rules())
+    assert told.failure is not None
+    record = without(trio.run(ops["tools.parameters"], given))
+    assert run_case(ops, Case("c", "tools.parameters", given, record), load_rules()).departure is not None
 
 
 def test_a_code_is_a_database_errors_own() -> None:

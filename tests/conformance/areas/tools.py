@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import trio
 
 from greenroom.actors.system import Runtime, open_runtime
-from greenroom.actors.toolbox import answer_tool, ask_tool, describe_tool
+from greenroom.actors.toolbox import answer_tool, ask_tool, database_tool, describe_tool, relation_tool
 from greenroom.protocol.errors import GreenroomError
 from greenroom.protocol.tools import ToolCall, ToolResult, ToolSuccess
 from greenroom.runtime.tools import Tool, ToolManager, tool_function
@@ -21,6 +21,8 @@ BUILT_IN: dict[str, Callable[[Runtime], Tool]] = {
     "describe": lambda runtime: describe_tool(runtime.tools),
     "ask": lambda runtime: ask_tool(runtime.terminals, "asker"),
     "answer": lambda runtime: answer_tool(runtime.terminals, "answerer"),
+    "database": lambda runtime: database_tool(runtime.tree),
+    "relation": lambda _: relation_tool({}),
 }
 
 
