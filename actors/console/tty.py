@@ -93,7 +93,9 @@ class TtyPrompts(Prompts):
             case SelectField():
                 for choice in wording.offered(field):
                     self.say(f"  {wording.offer_text(choice)}")
-        return _or_default(field, await self._run(questions.text, field, held))
+                return _or_default(field, await self._run(questions.text, field, held))
+            case _:
+                return _or_default(field, await self._run(questions.text, field, held))
 
     async def _select(self, field: SelectField) -> str | None:
         choices = wording.offered(field)

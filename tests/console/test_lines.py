@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import trio
-import trio.testing
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -31,8 +31,7 @@ NASTY = f"{MARKUP}{ESCAPES}{BIDI}"
 SEEN = f"{MARKUP}red  bold gnp.exe x"
 """What of it can be seen: text."""
 
-STEERING = frozenset({*map(chr, range(32)), *map(chr, range(127, 160)), *"\u2028\u2029\u202a\u202b\u202c\u202d\u202e"})
-STEERING |= frozenset("\u2066\u2067\u2068\u2069")
+STEERING = frozenset(map(chr, (*range(32), *range(127, 160), *range(0x2028, 0x202F), *range(0x2066, 0x206A))))
 
 
 def everywhere() -> dict[str, Any]:
