@@ -193,22 +193,15 @@ class Mailbox:
     # ---------------------------------------------------------------- receiving
 
     async def receive(self) -> Any:
-        """The next message, waiting without a deadline. Raises `Closed` when closed, whatever is still queued.
-
-        Cancelled: nothing was taken.
-        """
-        while (item := self.take()) is None:  # as `more` does it, with no coroutine between the receiver and its sleep
-            if self.closed:
+        """The next message, waiting without a deadline. Raises `Closed` when closed, whatever is still queued."""
+        while (item := self.take()) is None:
+            if not await self.more():
                 raise Closed
-            if self._may_sleep():
-                await wait_task_rescheduled(self._abort)
-            else:
-                await checkpoint()
         return item
 
     @enable_ki_protection
     def take(self) -> Any:
-        """The next message, or None. Then the receiver awaits `more`, and takes again.
+        """The next message, or None. Then the receiver awaits `more` and takes again.
 
         None is also given after `BURST` messages in a row, and for good once it is closed.
         """
@@ -234,21 +227,15 @@ class Mailbox:
         """Wait, without a deadline, until there may be a message to take. False: it is closed. For one task."""
         if self.closed:
             return False
-        if self._may_sleep():
-            await wait_task_rescheduled(self._abort)
-        else:
-            await checkpoint()
-        return True
-
-    def _may_sleep(self) -> bool:
-        """Nothing is there: the current task is the one to be woken. Else its burst is over, and it lets others run."""
         if self.receiver is not None:
             raise trio.BusyResourceError("another task receives from this mailbox already")
         self._burst = BURST
         if self._first is not None or self._control is not None:
-            return False
-        self._data = self._line = None
-        self.receiver = current_task()
+            await checkpoint()
+        else:
+            self._data = self._line = None
+            self.receiver = current_task()
+            await wait_task_rescheduled(self._abort)
         return True
 
     def _abort(self, _raise_cancel: Any) -> Abort:
