@@ -89,7 +89,8 @@ def _refused(step: Any, recorded: Any) -> Any:
         before = value[: half.start()]
         return _surrogate(str(step["path"]), before.count("\n") + 1, before.rpartition("\n")[2])
     if step.get("operation") == "search" and isinstance(value, list):
-        for match in cast("list[Any]", value):
+        matches: list[Any] = value
+        for match in matches:
             if half := _HALF.search(match["content"]):
                 return _surrogate(match["path"], match["line"], match["content"][: half.start()])
     return recorded
