@@ -1,7 +1,9 @@
 """Databases: typed tables over SQLite or other storage, one actor each."""
 
+from greenroom.actors.database.battery import check_driver
 from greenroom.actors.database.database import Database
 from greenroom.actors.database.drivers import json_driver, memory_driver, sqlite_driver
+from greenroom.actors.database.plain import Driver
 from greenroom.actors.database.resolver import MEMORY_DRIVERS, DatabaseResolver, DriverFactory
 from greenroom.actors.database.session import Session
 from greenroom.actors.database.storage import Storage
@@ -20,6 +22,7 @@ __all__ = [
     "Database",
     "DatabaseResolver",
     "DefinitionStore",
+    "Driver",
     "DriverFactory",
     "MemoryDefinitionStore",
     "Session",
@@ -27,6 +30,7 @@ __all__ = [
     "Table",
     "TableDefinitionStore",
     "Transaction",
+    "check_driver",
     "json_driver",
     "memory_driver",
     "sqlite_driver",

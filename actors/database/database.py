@@ -13,6 +13,7 @@ from trio.lowlevel import current_task
 
 from greenroom.actors.database.actor import DatabaseActor, Databases, Hold
 from greenroom.actors.database.job import Job, Perform, Work, closed, perform
+from greenroom.actors.database.plain import Driver, DriverStorage
 from greenroom.actors.database.session import Happening, key_maker
 from greenroom.actors.database.storage import Storage
 from greenroom.actors.database.table import TABLE_EVENTS, Table
@@ -43,6 +44,8 @@ class Database:
         key = await products.add({"name": "Widget", "price": "25"})
         cheap = await products.records({"conditions": [{"column": "price", "operator": "below", "values": [50]}]})
 
+    `driver` keeps the rows: one of `memory_driver`, `sqlite_driver` and `json_driver`, or a `Driver` of your own.
+
     It is an actor beneath `/databases`, which alone uses the storage. The storage is opened at the first call and
     closed with the actor: by `close`, or at the end of the tree.
 
@@ -62,7 +65,7 @@ class Database:
     def __init__(
         self,
         tree: Tree,
-        driver: Storage,
+        driver: Storage | Driver,
         tables: TableSpec,
         *,
         primary: Mapping[str, str] | None = None,
@@ -80,11 +83,12 @@ class Database:
         self._tables: Final = {
             table: Table(layout, self.perform, Emitter(TABLE_EVENTS, error=error)) for table, layout in layouts.items()
         }
-        self._driver = driver
+        storage = driver if isinstance(driver, Storage) else DriverStorage(driver)
+        self._storage: Final = storage
         self._held: Transaction | None = None
         """The transaction that is open now."""
         self._actor: Final = DatabaseActor(
-            driver, layouts, version=version, generate=key_maker(generator), strict=strict, announce=self._announce
+            storage, layouts, version=version, generate=key_maker(generator), strict=strict, announce=self._announce
         )
         self.ref: Final = _spawn(tree, self._actor, name)
         """The address of its actor."""
@@ -168,7 +172,7 @@ class Database:
     async def erase(self) -> None:
         """Close it, and remove what it has on disk."""
         await self.close()
-        await trio.to_thread.run_sync(self._driver.erase, limiter=self._actor.limiter)
+        await trio.to_thread.run_sync(self._storage.erase, limiter=self._actor.limiter)
 
     def _refuse_own(self) -> None:
         if self._held is not None and self._held.needs(current_task()):

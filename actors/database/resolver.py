@@ -11,6 +11,7 @@ from msgspec import UNSET, UnsetType
 
 from greenroom.actors.database.database import Database
 from greenroom.actors.database.drivers import memory_driver
+from greenroom.actors.database.plain import Driver
 from greenroom.actors.database.storage import Storage
 from greenroom.actors.database.stores import DefinitionStore
 from greenroom.protocol.database import DatabaseDefinition, KeyFunction
@@ -21,7 +22,7 @@ __all__ = ["MEMORY_DRIVERS", "DatabaseResolver", "DriverFactory"]
 
 T = TypeVar("T")
 
-DriverFactory: TypeAlias = Callable[[str], Storage]
+DriverFactory: TypeAlias = Callable[[str], Storage | Driver]
 """Makes the storage of the database of an id."""
 
 MEMORY_DRIVERS: Final[Mapping[str, DriverFactory]] = {"memory": lambda _: memory_driver()}

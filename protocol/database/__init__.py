@@ -12,6 +12,7 @@ from greenroom.protocol.database.columns import (
     is_column_spec,
 )
 from greenroom.protocol.database.definitions import DatabaseDefinition, is_database_definition, parse_definition
+from greenroom.protocol.database.evaluate import arranged, compare, compile_filter
 from greenroom.protocol.database.migrations import (
     AddColumn,
     AddIndex,
@@ -94,11 +95,14 @@ __all__ = [
     "TableSpec",
     "aggregate",
     "among",
+    "arranged",
     "check_stamp",
     "clamp_query",
+    "compare",
     "compile_column",
     "compile_column_primitive",
     "compile_conditions",
+    "compile_filter",
     "compile_glob",
     "compile_like",
     "expand_tables",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias, final
 
@@ -136,6 +137,19 @@ class Layout:
             if cell is not None
         }
 
+    def fitting(self, row: Mapping[str, Any]) -> list[Cell | None] | None:
+        """The cells of a row that another program may have stored; `None` if it is no row of this table."""
+        cells: list[Cell | None] = []
+        for column in self.schema.columns:
+            cell = row.get(column.name)
+            if cell is None:
+                if column.name in row or not column.optional:
+                    return None
+            elif rank_of(cell) is not _RANKS[column.storage] or not _is_exact(cell, column.storage):
+                return None
+            cells.append(cell)
+        return cells
+
     def lookup(self, key: Any) -> Key | None:
         """The key as it is stored, or `None` if no row can have it: keys are told apart by type.
 
@@ -152,6 +166,13 @@ class Layout:
         if exact and isinstance(found, float):
             return int(found) if found.is_integer() and abs(found) < 2**63 else None
         return found if isinstance(found, str | int) and (exact or isinstance(found, str)) else float(found)
+
+
+def _is_exact(cell: Cell, storage: str) -> bool:
+    """Whether a cell of the right rank is one of the column's."""
+    if storage == "integer":
+        return isinstance(cell, int)
+    return storage != "number" or math.isfinite(float(cell))
 
 
 def _same(value: Any, key: Key) -> bool:

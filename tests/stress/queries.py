@@ -1,4 +1,7 @@
-"""Random rows and random queries: a table of a database against one in plain Python."""
+"""Random rows and random queries: a table of a database against one in plain Python.
+
+Every fifth example is played over a driver of a program's own, for which queries are worked out row by row.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,18 @@ from typing import Any
 
 import trio
 
-from greenroom.actors.database import Database, Table, memory_driver
+from greenroom.actors.database import Database, Driver, Storage, Table, memory_driver
 from greenroom.protocol.errors import DatabaseError
 from greenroom.protocol.text import exact_number
 from greenroom.runtime.tree import Tree, run_tree
+from tests.database.dictdriver import DictDriver
 from tests.database.making import Example, Step, make_example
 from tests.database.model import MISSING, Model, Refused
 from tests.stress.outcome import Failure, Outcome
 
 SUITE = 500
+
+Make = Callable[[], Storage | Driver]
 
 
 def run(examples: int, seed: int) -> Outcome:
@@ -27,9 +33,10 @@ def run(examples: int, seed: int) -> Outcome:
         async with run_tree() as tree:
             for number in range(examples):
                 example = make_example(Random(f"{seed}/{number}"))
-                if await _difference(tree, example) is not None:
-                    short = await _shrunken(tree, example)
-                    told = await _difference(tree, short)
+                make: Make = DictDriver if number % 5 == 4 else memory_driver
+                if await _difference(tree, make, example) is not None:
+                    short = await _shrunken(tree, make, example)
+                    told = await _difference(tree, make, short)
                     steps = "\n".join(f"{step.call}{step.arguments!r}" for step in short.steps)
                     return Outcome(number + 1, [Failure(seed, f"{short.columns!r}\n{steps}\n{told}")])
         return Outcome(examples, [])
@@ -37,10 +44,10 @@ def run(examples: int, seed: int) -> Outcome:
     return trio.run(play_all)
 
 
-async def _difference(tree: Tree, example: Example) -> str | None:
+async def _difference(tree: Tree, make: Make, example: Example) -> str | None:
     """Where table and model part, if they do."""
     columns = {name: {"type": kind, "optional": optional} for name, (kind, optional) in example.columns.items()}
-    database = Database(tree, memory_driver(), {"t": {"columns": columns}}, indexes={"t": [[example.indexed]]})
+    database = Database(tree, make(), {"t": {"columns": columns}}, indexes={"t": [[example.indexed]]})
     table, model = database.table("t"), Model(example.columns, "id")
     try:
         for step in example.steps:
@@ -75,13 +82,13 @@ async def _of_table(table: Table, step: Step) -> Any:
         return error.code
 
 
-async def _shrunken(tree: Tree, example: Example) -> Example:
+async def _shrunken(tree: Tree, make: Make, example: Example) -> Example:
     """An example that fails too, of which nothing more can be left out."""
     shorter = True
     while shorter:
         shorter = False
         for candidate in _shorter(example):
-            if await _difference(tree, candidate) is not None:
+            if await _difference(tree, make, candidate) is not None:
                 example, shorter = candidate, True
                 break
     return example
