@@ -80,7 +80,8 @@ export class Connection extends EventTarget {
   /** Call a method. Rejects with CallError or Disconnected; the wait ends after 20 s at the latest. */
   call(method, params = {}) {
     const socket = this.#socket;
-    if (this.state !== "open") return Promise.reject(new Disconnected(false));
+    // Between the server's close and the event that tells of it, the socket is neither open nor lost.
+    if (socket?.readyState !== WebSocket.OPEN) return Promise.reject(new Disconnected(false));
     const id = ++this.#lastId;
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => this.#lose(socket), ANSWERING);
