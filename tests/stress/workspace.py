@@ -20,18 +20,18 @@ from greenroom.actors.system import open_runtime
 from greenroom.actors.toolbox import workspace_tool
 from greenroom.actors.workspace import Workspace, WorkspaceManager
 from greenroom.protocol.errors import WorkspaceError
-from greenroom.protocol.workspace import WORKSPACE_EVENTS, File
+from greenroom.protocol.workspace import WORKSPACE_EVENTS, File, create_file
 from greenroom.runtime.tools import Tool
 from tests.stress.driver import Driver
-from tests.stress.outcome import machine
+from tests.stress.outcome import Outcome, machine
 
-__all__ = ["SUITE", "Workspaces", "run"]
+__all__ = ["SUITE", "InDirectory", "InMemory", "run"]
 
-SUITE = 300
+SUITE = 600
 
 CALLS = 3
 """How many calls can be undone."""
-PATHS = ["a", "b.md", "sub/c", "sub/d.py"]
+PATHS = ["a", "b.md", "sub/c"]
 TEXTS = ["", "a", "ab\n", "aab\r\nb", "é😀\n", "😀a😀", "\n\n", "bab\nab\r\n"]
 QUERIES = ["a", "ab", "aa", "", "b\n", "\r", "😀", "B"]
 PATTERNS = {"a+": "a+", "^a": r"\Aa", "b$": r"b\Z", ".": r"[^\n\r]", r"b?": "b?", r"\n": r"\n", r"[^a]": "[^a]"}
@@ -121,8 +121,10 @@ def offset_of(units: Units, line: int, column: int) -> int:
     return sum(len(before) + 1 for before in lines[: line - 1]) + min(column - 1, len(lines[line - 1]))
 
 
-class Workspaces(RuleBasedStateMachine):
+class InMemory(RuleBasedStateMachine):
     """One active workspace."""
+
+    on_disk = False
 
     workspaces: WorkspaceManager
     workspace: Workspace | None = None
@@ -142,21 +144,33 @@ class Workspaces(RuleBasedStateMachine):
         """The texts, as the events tell of them."""
         self.count = 0
 
-    @initialize(on_disk=st.booleans())
-    def begin(self, on_disk: bool) -> None:
+    @initialize(seed=st.dictionaries(paths, texts, min_size=1))
+    def begin(self, seed: dict[str, str]) -> None:
         runtime = self.driver.enter(open_runtime())
-        if on_disk:
+        if self.on_disk:
             shared = Path("/dev/shm")
             self.folder = Path(tempfile.mkdtemp(dir=shared if shared.is_dir() else None))
+            for path, text in seed.items():
+                self.save(path, text)
+        self.files = {path: Entry(units_of(text), "created", (0, 0, path)) for path, text in seed.items()}
+        self.see(*seed)
+        self.told.update(seed)
 
         async def opened() -> Workspace:
             self.workspaces = WorkspaceManager(runtime.tree, undo=CALLS)
-            return self.workspaces.add() if self.folder is None else await self.workspaces.mount(self.folder)
+            if self.folder is not None:
+                return await self.workspaces.mount(self.folder)
+            return self.workspaces.add(seed=[create_file(path, text) for path, text in seed.items()])
 
         self.workspace = self.driver.call(opened)
         self.tool = workspace_tool(self.workspaces, undo=True)
         for event in WORKSPACE_EVENTS:
             self.workspace.emitter.on(event, getattr(self, f"hear_{event}"))
+
+    def save(self, path: str, text: str) -> None:
+        assert self.folder is not None
+        (self.folder / path).parent.mkdir(exist_ok=True)
+        (self.folder / path).write_bytes(text.encode())
 
     def teardown(self) -> None:
         try:
@@ -225,17 +239,11 @@ class Workspaces(RuleBasedStateMachine):
 
     # ---------------------------------------------------------------- rules
 
-    @rule(path=paths, text=texts)
-    def write(self, path: str, text: str) -> None:
-        self.put("write", path, units_of(text), content=text)
-
-    @rule(path=paths, text=texts, first=st.booleans())
-    def extend(self, path: str, text: str, first: bool) -> None:
-        there, more = self.units(path), units_of(text)
-        if first:
-            self.put("prepend", path, more + there, content=text)
-        else:
-            self.put("append", path, there + more, content=text)
+    @rule(operation=st.sampled_from(["write", "prepend", "append"]), path=paths, text=texts)
+    def put_text(self, operation: str, path: str, text: str) -> None:
+        there, given = self.units(path), units_of(text)
+        units = {"write": given, "prepend": given + there, "append": there + given}[operation]
+        self.put(operation, path, units, content=text)
 
     @rule(path=paths, text=texts, line=numbers, column=numbers, to_line=numbers, to_column=numbers)
     def splice(self, path: str, text: str, line: int, column: int, to_line: int, to_column: int) -> None:
@@ -331,12 +339,10 @@ class Workspaces(RuleBasedStateMachine):
         else:
             assert result == ("SURROGATE" if lone(self.units(path)) else text_of(self.units(path)))
 
+    @precondition(lambda self: self.calls)
     @rule()
     def undo(self) -> None:
         result = self.call("undo")
-        if not self.calls:
-            assert result == {"undone": False, "paths": []}
-            return
         before, after = self.calls[-1]
         if any(self.units_at(path) != (entry and entry.units) for path, entry in after.items()):
             assert result == "CHANGED"
@@ -347,25 +353,6 @@ class Workspaces(RuleBasedStateMachine):
         self.files = kept | others
         self.calls.pop()
         self.see(*after)
-
-    @precondition(lambda self: self.folder is not None)
-    @rule(path=paths, text=texts, gone=st.booleans())
-    def meddle(self, path: str, text: str, gone: bool) -> None:
-        """Somebody else removes a file, or makes it what it has never been before."""
-        assert self.folder is not None
-        file = self.folder / path
-        if gone:
-            file.unlink(missing_ok=True)
-            self.files = {other: entry for other, entry in self.files.items() if other != path}
-            self.told.pop(path, None)
-        else:
-            self.count += 1
-            told = f"{text}{self.count}"
-            file.parent.mkdir(exist_ok=True)
-            file.write_bytes(told.encode())
-            known = self.seen.get(path, Entry([], "created", (0, 0, path)))
-            self.files = self.files | {path: known._replace(units=units_of(told))}
-            self.told[path] = told
 
     # ---------------------------------------------------------------- what always holds
 
@@ -392,4 +379,33 @@ class Workspaces(RuleBasedStateMachine):
             assert found == {path for path, _, _ in expected}
 
 
-run = machine(Workspaces, steps=20)
+class InDirectory(InMemory):
+    """The same in a directory, where somebody else changes files as well."""
+
+    on_disk = True
+
+    @rule(path=paths, text=texts, gone=st.booleans())
+    def meddle(self, path: str, text: str, gone: bool) -> None:
+        """Somebody else removes a file, or makes it what it has never been before."""
+        assert self.folder is not None
+        if gone:
+            (self.folder / path).unlink(missing_ok=True)
+            self.files = {other: entry for other, entry in self.files.items() if other != path}
+            self.told.pop(path, None)
+        else:
+            self.count += 1
+            told = f"{text}{self.count}"
+            self.save(path, told)
+            known = self.seen.get(path, Entry([], "created", (0, 0, path)))
+            self.files = self.files | {path: known._replace(units=units_of(told))}
+            self.told[path] = told
+
+
+_in_memory, _in_directory = machine(InMemory, steps=20), machine(InDirectory, steps=20)
+
+
+def run(examples: int, seed: int) -> Outcome:
+    """Half of the examples in memory and half in a directory."""
+    memory = _in_memory(examples - examples // 2, seed)
+    directory = _in_directory(examples // 2, seed) if examples > 1 else Outcome(0, [])
+    return Outcome(memory.examples + directory.examples, memory.failures + directory.failures)

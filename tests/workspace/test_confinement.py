@@ -197,6 +197,23 @@ def test_a_folder_that_is_swapped_for_a_link_leads_nowhere(root: Path, outside: 
     assert (outside / "secret").read_text() == "secret"
 
 
+def test_a_file_that_is_swapped_for_a_link_at_the_last_moment_is_not_read(
+    files: DirectoryWorkspace, root: Path, outside: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_ = os.open
+
+    def swapped(path: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        if path == "a.txt":
+            (root / "sub" / "a.txt").unlink()
+            (root / "sub" / "a.txt").symlink_to(outside / "secret")
+        return open_(path, flags, mode, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "open", swapped)
+    with pytest.raises(WorkspaceError) as caught:
+        files.read("sub/a.txt")
+    assert caught.value.code == "IO"
+
+
 def test_the_root_may_be_reached_by_a_link_and_is_kept_when_that_changes(root: Path, outside: Path) -> None:
     link = root.parent / "link"
     link.symlink_to(root)
