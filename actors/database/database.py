@@ -15,7 +15,7 @@ from greenroom.actors.database.actor import DatabaseActor, Databases, Hold
 from greenroom.actors.database.job import Job, Perform, Work, closed, perform
 from greenroom.actors.database.plain import Driver, DriverStorage
 from greenroom.actors.database.session import Happening, key_maker
-from greenroom.actors.database.storage import Storage
+from greenroom.actors.database.storage import Storage, driver_failure
 from greenroom.actors.database.table import TABLE_EVENTS, Table
 from greenroom.actors.database.transaction import Transaction, misuse
 from greenroom.protocol.database import KeyFunction, Layout, TableSchema, TableSpec, expand_tables, unknown_table
@@ -36,13 +36,11 @@ class Database:
 
     ::
 
-        shop = Database(
-            runtime.tree, sqlite_driver("shop.db"), {"products": {"columns": {"id": "string", "name": "string", "price":
-            {"type": "number", "optional": True}}}}, indexes={"products": [["name"]]},
-        )
+        columns = {"id": "string", "name": "string", "price": {"type": "number", "optional": True}}
+        shop = Database(runtime.tree, sqlite_driver("shop.db"), {"products": {"columns": columns}})
         products = shop.table("products")
         key = await products.add({"name": "Widget", "price": "25"})
-        cheap = await products.records({"conditions": [{"column": "price", "operator": "below", "values": [50]}]})
+        cheap = await products.records(Query([Condition("price", "below", [50])], limit=10))
 
     `driver` keeps the rows: one of `memory_driver`, `sqlite_driver` and `json_driver`, or a `Driver` of your own.
 
@@ -170,9 +168,12 @@ class Database:
         await self.perform(lambda session: session.backup(os.fspath(path)))
 
     async def erase(self) -> None:
-        """Close it, and remove what it has on disk."""
+        """Close it, and remove what it has on disk. Raises `DatabaseError` DRIVER."""
         await self.close()
-        await trio.to_thread.run_sync(self._storage.erase, limiter=self._actor.limiter)
+        try:
+            await trio.to_thread.run_sync(self._storage.erase, limiter=self._actor.limiter)
+        except OSError as error:
+            raise driver_failure(f"the file of {self.name!r} cannot be removed: {error.strerror}") from error
 
     def _refuse_own(self) -> None:
         if self._held is not None and self._held.needs(current_task()):

@@ -18,7 +18,7 @@ from greenroom.actors.database.sqlite.conditions import Sql
 from greenroom.actors.database.sqlite.faults import is_busy, is_taken, typed
 from greenroom.actors.database.sqlite.functions import register_functions
 from greenroom.actors.database.sqlite.statements import Statements
-from greenroom.actors.database.storage import Exists, Stop
+from greenroom.actors.database.storage import Exists, Stop, driver_failure
 from greenroom.protocol.database import Aggregate, Cell, Cells, Comparison, Key, Layout, Migration, Order, whole
 
 __all__ = ["MEMORY", "PATIENCE", "SqliteStorage"]
@@ -61,16 +61,13 @@ class SqliteStorage:
     def open(self, tables: Mapping[str, Layout], version: int | float | None) -> Migration | None:
         """See `Storage.open`. A file is made if there is none; its folder must be there."""
         with typed(self.path, self.stop):
-            connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=0)
+            connection = self._connect()
             try:
                 self._connection, self._cursor = connection, connection.cursor()
                 self.database = sqlite_utils.Database(connection, execute_plugins=False)
                 register_functions(self.database, self._tick)
                 connection.set_progress_handler(self._is_interrupted, _OPERATIONS)
                 self._execute('PRAGMA encoding = "UTF-16be"')
-                if self.path != MEMORY:
-                    self._execute("PRAGMA journal_mode = WAL").fetchone()
-                    self._execute("PRAGMA synchronous = FULL")
                 self.begin()
                 self._restore(self.database)
                 wanted = {name: layout.schema for name, layout in tables.items()}
@@ -78,6 +75,9 @@ class SqliteStorage:
                 for layout in tables.values():
                     self.prepare(layout)
                 self.commit()
+                if self.path != MEMORY:  # not before it is known to be ours: a file that is refused is left as it is
+                    self._execute("PRAGMA journal_mode = WAL").fetchone()
+                    self._execute("PRAGMA synchronous = FULL")
             except BaseException:
                 self._connection = self._cursor = None
                 connection.close()
@@ -90,6 +90,12 @@ class SqliteStorage:
         if connection is not None:
             with typed(self.path):
                 connection.close()
+
+    def _connect(self) -> sqlite3.Connection:
+        try:
+            return sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=0)
+        except ValueError as error:
+            raise driver_failure(f"{self.path!r} is no path of a file: {error}") from None
 
     def prepare(self, layout: Layout) -> None:
         """Make the statements about a table ready, in place of earlier ones."""
