@@ -20,10 +20,17 @@ from greenroom.actors.gateway.routes import Routes
 from greenroom.actors.system import Runtime, open_runtime
 from greenroom.actors.terminal import Terminal
 
-__all__ = ["ONE_FIELD", "Peer", "Site", "accept_stream", "peer", "site_with"]
+__all__ = ["ONE_FIELD", "Peer", "Site", "accept_stream", "peer", "site_with", "until"]
 
 ONE_FIELD: dict[str, Any] = {"fields": [{"control": "text", "name": "x", "rule": {"required": True}}]}
 """A form with one required text `x`."""
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Wait for what no event of the server announces; five seconds are more than enough."""
+    with trio.fail_after(5):
+        while not condition():  # noqa: ASYNC110  # real sockets: there is nothing to be woken by
+            await trio.sleep(0.01)
 
 
 class Site:

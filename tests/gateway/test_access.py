@@ -20,7 +20,7 @@ from greenroom.actors.gateway.access import FORGET_AFTER, presented_token
 from greenroom.actors.system import open_runtime
 from greenroom.protocol.access import EVERYTHING, Grants
 from greenroom.protocol.errors import ConfigError, GreenroomError, RpcError, TerminalError
-from tests.gateway.conftest import ONE_FIELD, Site, site_with
+from tests.gateway.conftest import ONE_FIELD, Site, site_with, until
 from tests.gateway.raw import UPGRADE, head, raw
 
 ADA, OPS, ROOT = "ada's own long token", "the token of the operators", "the token of the administrator"
@@ -103,7 +103,7 @@ async def test_a_token_reaches_what_it_grants_and_does_not_see_the_rest() -> Non
         assert denied.success is False
         assert not await ops.withdraw("ops", record.id)
         assert (await ops.answer("ops", record.id, {"x": "ok"})).success
-        await site.until(lambda: values)
+        await until(lambda: values)
         assert values == [{"x": "ok"}]
 
 

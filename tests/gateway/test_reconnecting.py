@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -18,7 +17,7 @@ from greenroom.protocol.access import EVERYTHING
 from greenroom.protocol.errors import FormError, RpcError
 from greenroom.protocol.rpc import FormExpired, FormPending
 from greenroom.runtime.tools import Tool
-from tests.gateway.conftest import ONE_FIELD, Peer, Site, peer, site_with
+from tests.gateway.conftest import ONE_FIELD, Peer, Site, peer, site_with, until
 
 QUICK = Reconnect(first=0.01, longest=0.05)
 ID = "a-client-of-the-test"
@@ -29,13 +28,6 @@ async def cut(site: Site) -> None:
     for ref in list((site.runtime.tree.find("/gateway/connections").children or {}).values()):
         assert isinstance(ref.actor, Connection)
         await ref.actor._stream.kill()
-
-
-async def until(condition: Callable[[], object]) -> None:
-    """Wait for what no event announces; five seconds are more than enough."""
-    with trio.fail_after(5):
-        while not condition():  # noqa: ASYNC110  # real sockets: there is nothing to be woken by
-            await trio.sleep(0.01)
 
 
 def clients(runtime: Runtime) -> list[str]:
