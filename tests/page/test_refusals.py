@@ -159,6 +159,7 @@ FILL = """(text) => {
 def test_answers_that_no_message_can_carry_keep_the_connection(stage: Stage, page: Page) -> None:
     fields = [{"control": "editor", "name": f"t{number}", "label": f"Text {number}."} for number in range(20)]
     asked = stage.ask(form_of(*fields))
+    expect(card(page)).to_be_visible()
     page.evaluate(FILL, "x" * 60_000)
     send(page)
     expect(page.get_by_role("alert")).to_contain_text("too long to be sent")
