@@ -72,15 +72,20 @@ class Matcher:
         assert self._needle is not None, "one of the two is there"
         return _occurrences(to_units(text), self._needle)
 
-    def hits(self, text: str) -> Iterator[Hit]:
+    def hits(self, text: str) -> Iterable[Hit]:
         """Where it is in each line by itself, where `^` and `$` mean the ends of the line."""
         if self._query.regex:
-            for number, line in enumerate(text.split("\n"), start=1):
-                for start, end in self.spans(line):
-                    yield Hit(number, line, start, end)
-        elif "\n" not in self._query.text:
-            # Nothing that is taken literally can cross the end of a line, so the text is gone through only once.
-            yield from _in_lines(text, self.spans(text))
+            return self._hits_by_line(text)
+        # What is taken literally cannot cross the end of a line, so that the text is gone through only once. Most texts
+        # hold nothing of it.
+        if "\n" in self._query.text or (self._needle is not None and self._needle not in to_units(text)):
+            return ()
+        return _in_lines(text, self.spans(text))
+
+    def _hits_by_line(self, text: str) -> Iterator[Hit]:
+        for number, line in enumerate(text.split("\n"), start=1):
+            for start, end in self.spans(line):
+                yield Hit(number, line, start, end)
 
 
 def _occurrences(units: str, needle: str) -> Iterator[Span]:

@@ -11,7 +11,7 @@ from msgspec import UNSET, Struct, UnsetType
 from greenroom.protocol.workspace.editing import rewrite
 from greenroom.protocol.workspace.files import File
 from greenroom.protocol.workspace.matching import Matcher, Query
-from greenroom.protocol.workspace.slicing import put_in
+from greenroom.protocol.workspace.slicing import printable, put_in
 
 __all__ = ["Check", "ReplaceResult", "Replacement", "SearchMatch", "find_replacements", "search_files", "unchecked"]
 
@@ -75,7 +75,7 @@ def find_replacements(files: Iterable[File], query: Query, replacement: str, che
     matcher = Matcher(query)
     changed: list[File] = []
     left, occurrences = query.limit, 0
-    crlf = ""
+    crlf: str | None = None
     for file, text in _texts(files, check):
         if left == 0:
             break
@@ -84,9 +84,11 @@ def find_replacements(files: Iterable[File], query: Query, replacement: str, che
             changed.append(rewrite(file, put_in(text, spans, replacement)))
             occurrences += len(spans)
             left = None if left is None else left - len(spans)
-        elif not crlf and "\r\n" in text:
+        elif crlf is None and "\r\n" in text:
             crlf = file.path
-    note = _line_ends(crlf) if crlf and not occurrences and _has_bare_line_feed(query) else UNSET
+    note: str | UnsetType = UNSET
+    if crlf is not None and not occurrences and _has_bare_line_feed(query):
+        note = f"Nothing matched, but lines in `{printable(crlf)}` end with CRLF: write \\r\\n where the query has \\n."
     return Replacement(changed, ReplaceResult(occurrences, len(changed), note))
 
 
@@ -97,19 +99,12 @@ def _texts(files: Iterable[File], check: Check) -> Iterator[tuple[File, str]]:
             yield file, text
 
 
-def _checked(found: Iterator[T], check: Check) -> Iterator[T]:
+def _checked(found: Iterable[T], check: Check) -> Iterator[T]:
     for one in found:
         check()
         yield one
 
 
 def _has_bare_line_feed(query: Query) -> bool:
-    feeds, returns = ("\n", r"\n"), ("\r", r"\r")
-    spellings = 2 if query.regex else 1
-    return any(feed in query.text for feed in feeds[:spellings]) and not any(
-        mark in query.text for mark in returns[:spellings]
-    )
-
-
-def _line_ends(path: str) -> str:
-    return rf"Nothing matched, but lines in {path} end with CRLF: write \r\n where the query has \n."
+    text = query.text.replace(r"\n", "\n").replace(r"\r", "\r") if query.regex else query.text
+    return "\n" in text and "\r" not in text
