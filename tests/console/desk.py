@@ -108,7 +108,7 @@ class Desk:
             env={**os.environ, "GREENROOM_URL": self.url, "TERM": "xterm-256color", **environment},
         )
 
-    async def pipes(self, text: str, *words: str) -> subprocess.CompletedProcess[bytes]:
+    async def pipes(self, text: str, *words: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
         """Run `greenroom` to its end with this for standard input."""
         with trio.fail_after(PATIENCE):
             return await trio.run_process(
@@ -117,7 +117,7 @@ class Desk:
                 capture_stdout=True,
                 capture_stderr=True,
                 check=False,
-                env={**os.environ, "GREENROOM_URL": self.url, "NO_COLOR": "1"},
+                env={**os.environ, "GREENROOM_URL": self.url, "NO_COLOR": "1", **environment},
             )
 
 

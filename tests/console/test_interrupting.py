@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import termios
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
 import trio
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from prompt_toolkit.application import Application, create_app_session
 from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
@@ -24,7 +27,7 @@ from tests.console.person import PATIENCE, Person, opened, seated
 from tests.console.piping import form_of
 
 CHOICES = [{"value": "a", "label": "Apple"}, {"value": "c", "label": "Plum"}]
-KINDS = [
+KINDS: list[dict[str, Any]] = [
     {"control": "text"},
     {"control": "editor"},
     {"control": "password"},
@@ -196,3 +199,40 @@ async def test_a_terminal_that_has_gone_is_one_that_nobody_is_at() -> None:
         person.hangs_up()
         with trio.fail_after(PATIENCE):
             await Keyboard(person.slave).wait_left()
+
+
+# -------------------------------------------------------------------- whatever is typed
+
+EVERY_KIND = form_of(*({"name": str(number), **field} for number, field in enumerate(KINDS)))
+CHUNKS = st.text(
+    # Ctrl-S holds a terminal's output back while no prompt is shown, as it should.
+    st.sampled_from("ab1 jky\r\n\t\x00\x01\x04\x05\x08\x0b\x11\x12\x15\x17\x18\x1a\x1b\x1c\x7f[O200~AB;mé😀\u202e")
+    | st.characters(codec="utf-8", exclude_characters="\x03\x13"),
+    max_size=30,
+)
+
+
+@settings(max_examples=40)
+@given(st.lists(CHUNKS, max_size=5))
+def test_no_keys_break_a_prompt_or_the_terminal(chunks: list[str]) -> None:
+    async def type_all(person: Person) -> None:
+        form = Form(EVERY_KIND)
+
+        async def walk() -> None:
+            with suppress(FormError), opened(person.slave) as (stdin, stdout):
+                await Console(TtyPrompts(stdin, stdout)).ask(form)
+
+        with trio.fail_after(PATIENCE):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(walk)
+                await person.sees("?")
+                for chunk in chunks:
+                    person.types(chunk)
+                    with trio.move_on_after(0.02):  # so that a part of the examples gets farther than the first field
+                        await person.sees("?")
+                form.destroy()
+
+    with seated() as person:
+        before = person.mode
+        trio.run(type_all, person)
+        assert_is_as_before(person, before)
