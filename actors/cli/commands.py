@@ -24,7 +24,7 @@ from greenroom.actors.cli.demo import STEPS, play
 from greenroom.actors.cli.drawing import draw, plain
 from greenroom.actors.cli.watching import watch
 from greenroom.actors.client import Client, connect
-from greenroom.actors.gateway import Access, read_tokens
+from greenroom.actors.gateway import Access, GatewayLimits, read_tokens
 from greenroom.actors.system import open_runtime
 from greenroom.actors.toolbox.describe import describe_tool
 from greenroom.protocol.errors import ConfigError, Deadlock, GreenroomError
@@ -110,6 +110,7 @@ async def serve(
     host: str = "127.0.0.1",
     port: int = PORT,
     timeout: float = 300.0,
+    grace: float = 30.0,
     tokens: Path | None = None,
     trusted_host: Annotated[list[str] | None, Parameter(negative=())] = None,
     cert: Path | None = None,
@@ -131,6 +132,8 @@ async def serve(
         The port to listen on; 0 takes a free one and prints it.
     timeout
         Seconds until an unanswered form expires, where its ask says nothing else; 0 means never.
+    grace
+        Seconds that a client which lost its connection may be away before its forms are withdrawn.
     tokens
         A TOML file of access tokens, a table for each: `token_env` or `token_sha256`, `expires`, and what it grants
         (`attach`, `answer`, `ask`, `ask_as`, `tools`: lists of names; `tree`, `admin`: true).
@@ -150,7 +153,12 @@ async def serve(
         runtime.tools.add(describe_tool(runtime.tools))
         try:
             gateway = await runtime.serve(
-                host=host, port=port, trusted_hosts=trusted_host or (), access=access, tls=tls
+                host=host,
+                port=port,
+                trusted_hosts=trusted_host or (),
+                limits=GatewayLimits(grace=grace),
+                access=access,
+                tls=tls,
             )
         except OSError as error:
             where = f"{host}:{port}"

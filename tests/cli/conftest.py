@@ -55,7 +55,7 @@ class Server(NamedTuple):
 @contextmanager
 def serving() -> Generator[Server]:
     """A gateway with the terminals `reviewer` and `ops`."""
-    process = begin("serve", "--port", "0", "--terminal", "reviewer", "--terminal", "ops")
+    process = begin("serve", "--port", "0", "--terminal", "reviewer", "--terminal", "ops", "--grace", "0.5")
     try:
         assert process.stdout is not None
         url = process.stdout.readline().strip()

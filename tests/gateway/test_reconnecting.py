@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import trio
-import trio.testing
 
 from greenroom.actors.client import Client, Reconnect, connect
 from greenroom.actors.gateway import Access, AccessToken, GatewayLimits, SocketLimits
