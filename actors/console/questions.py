@@ -87,7 +87,7 @@ def path(field: FileField, count: int) -> Application[str]:
 
 def confirm(field: ConfirmField) -> Application[bool]:
     """y or n; return takes the default, which is no where none is declared."""
-    return _with_keys(questionary.confirm(_title(field), default=field.default is True), _LINE_KEYS)
+    return _with_keys(questionary.confirm(_title(field), default=field.default is True), _CHOICE_KEYS)
 
 
 def select(field: SelectField) -> Application[int]:
@@ -95,7 +95,7 @@ def select(field: SelectField) -> Application[int]:
     offered = wording.offered(field)
     choices = [_choice(place, choice) for place, choice in enumerate(offered)]
     default = next((place for place, choice in enumerate(offered) if choice.value == field.default), 0)
-    return _with_keys(questionary.select(_title(field), choices, default=choices[default]), _LINE_KEYS)
+    return _with_keys(questionary.select(_title(field), choices, default=choices[default]), _CHOICE_KEYS)
 
 
 def checkbox(field: CheckboxField) -> Application[list[int]]:
@@ -104,7 +104,7 @@ def checkbox(field: CheckboxField) -> Application[list[int]]:
     choices = [
         _choice(place, choice, checked=choice.value in default) for place, choice in enumerate(wording.offered(field))
     ]
-    return _with_keys(questionary.checkbox(_title(field), choices), _LINE_KEYS)
+    return _with_keys(questionary.checkbox(_title(field), choices), _CHOICE_KEYS)
 
 
 def _title(field: FormField) -> str:
@@ -126,6 +126,7 @@ def _with_keys(question: questionary.Question, keys: KeyBindings) -> Application
 
 _LINE_KEYS: Final = KeyBindings()
 _EDITOR_KEYS: Final = KeyBindings()
+_CHOICE_KEYS: Final = KeyBindings()
 
 
 @_EDITOR_KEYS.add(Keys.ControlD, eager=True)
@@ -134,16 +135,25 @@ def _end(event: KeyPressEvent) -> None:
 
 
 @_LINE_KEYS.add(Keys.ControlD, eager=True)
+@_CHOICE_KEYS.add(Keys.ControlD, eager=True)
+@_CHOICE_KEYS.add(Keys.BracketedPaste, eager=True)
 def _ignore(event: KeyPressEvent) -> None:
-    """Do nothing: pressed once too often at the end of an editor, it must not end the walk."""
+    """Do nothing.
+
+    Ctrl-D, pressed once too often at the end of an editor, must not end the walk; and a pasted text is no choice.
+    """
 
 
 @_LINE_KEYS.add(Keys.BracketedPaste, eager=True)
 def _paste(event: KeyPressEvent) -> None:
-    """Take what is pasted as if it had been typed: a line break is a return."""
-    for sequence in reversed(split_keys(event.data)):
-        name = parse_key(sequence).name
-        if name == "return":
-            event.key_processor.feed(KeyPress(Keys.ControlM, "\r"), first=True)
-        elif name in (sequence, "space"):
-            event.key_processor.feed(KeyPress(sequence, sequence), first=True)
+    """Take what is pasted as if it had been typed: a line break is a return, and what follows is for the next field."""
+    keys = split_keys(event.data)
+    names = [parse_key(key).name for key in keys]
+    end = names.index("return") if "return" in names else len(keys)
+    typed = (key for key, name in zip(keys[:end], names, strict=False) if name in (key, "space"))
+    event.current_buffer.insert_text("".join(typed))
+    if end < len(keys):
+        rest = "".join(keys[end + 1 :])
+        if rest:
+            event.key_processor.feed(KeyPress(Keys.BracketedPaste, rest), first=True)
+        event.key_processor.feed(KeyPress(Keys.ControlM, "\r"), first=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -14,24 +13,12 @@ import trio
 
 from greenroom.protocol.forms import FieldError
 from greenroom.protocol.terminals import AnswerFailure
-from tests.console.desk import Desk, Output, ended, open_desk
+from tests.console.desk import Desk, Output, ended
 from tests.console.person import Person
 from tests.console.piping import form_of
 
 AGREE = form_of({"control": "confirm", "name": "agree", "label": "Agree?"}, label="Terms", help="Read them.")
 NAME = form_of({"name": "name", "label": "Name", "rule": {"required": True}}, label="Who")
-
-
-@pytest.fixture
-async def desk() -> AsyncIterator[Desk]:
-    async with open_desk() as desk:
-        yield desk
-
-
-@pytest.fixture
-def cooked(person: Person) -> list[Any]:
-    """The mode of the person's terminal before anything has run there."""
-    return person.mode
 
 
 async def test_forms_are_answered_one_after_the_other(desk: Desk, person: Person, cooked: list[Any]) -> None:

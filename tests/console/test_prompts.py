@@ -156,6 +156,28 @@ async def test_a_paste_is_taken_as_if_it_had_been_typed(person: Person) -> None:
     assert await fill_in(person, form, ("First", pasted), ("Third", "4\r")) == {"a": "one two", "b": "three", "c": "4"}
 
 
+async def test_a_long_paste_is_no_work(person: Person) -> None:
+    long = "x" * 60_000
+    with opened(person.slave) as (stdin, stdout):
+        form = Form(form_of({"label": "Field"}))
+
+        async def paste() -> None:
+            await person.sees("Field")
+            for chunk in ("\x1b[200~", *[long[:2_000]] * 30, "\x1b[201~\r"):
+                await trio.to_thread.run_sync(person.types, chunk)
+
+        with trio.fail_after(PATIENCE):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(paste)
+                assert await Console(TtyPrompts(stdin, stdout)).ask(form) == {"x": long}
+
+
+async def test_a_paste_is_no_choice(person: Person) -> None:
+    for field in ({"control": "confirm"}, {"control": "select", "choices": CHOICES}):
+        before_it = await answer_to(person, field, "\r")
+        assert await answer_to(person, field, "\x1b[200~yj\r\x1b[201~\r") == before_it
+
+
 async def test_an_editor_takes_a_paste_with_everything_in_it(person: Person) -> None:
     pasted = "\x1b[200~all:\n\tmake\n\x1b[201~\x04"
     assert await answer_to(person, {"control": "editor"}, pasted) == "all:\n\tmake"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -15,7 +15,7 @@ from greenroom.actors.client import Client, connect
 from greenroom.actors.console import LinePrompts, LineReader
 from greenroom.protocol.errors import GreenroomError, RpcError
 from greenroom.protocol.terminals import AnswerResult
-from tests.console.desk import Desk, open_desk
+from tests.console.desk import Desk
 from tests.console.person import PATIENCE
 from tests.console.piping import form_of
 
@@ -42,12 +42,6 @@ class Seat:
                 self.code = await drive(client, "ops", LinePrompts(LineReader(self._source), self.out))
             except GreenroomError as error:
                 self.error = error
-
-
-@pytest.fixture
-async def desk() -> AsyncIterator[Desk]:
-    async with open_desk() as desk:
-        yield desk
 
 
 @pytest.fixture

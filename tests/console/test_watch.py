@@ -6,29 +6,16 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import AsyncIterator
 from typing import Any, NamedTuple
 
 import pytest
 import trio
 
-from tests.console.desk import Desk, Output, ended, open_desk
+from tests.console.desk import Desk, Output, ended
 from tests.console.person import Person
 from tests.console.piping import form_of
 
 FORM = form_of({})
-
-
-@pytest.fixture
-async def desk() -> AsyncIterator[Desk]:
-    async with open_desk() as desk:
-        yield desk
-
-
-@pytest.fixture
-def cooked(person: Person) -> list[Any]:
-    """The mode of the person's terminal before anything has run there."""
-    return person.mode
 
 
 @pytest.mark.parametrize(("keys", "code"), [("\x03", 130), ("xq", 0)])
