@@ -176,8 +176,9 @@ class FrameSocket:
             self.end(ABNORMAL, "the peer takes nothing any more")
 
     async def _ping(self) -> None:
+        scope = trio.move_on_after(self._limits.ping_timeout)
         try:
-            with trio.move_on_after(self._limits.ping_timeout) as scope:
+            with scope:
                 await self._ws.ping()
         except ConnectionClosed:
             self.end(ABNORMAL, "the peer takes nothing any more")
