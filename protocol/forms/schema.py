@@ -109,236 +109,105 @@ class FieldError(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=
     rule: RuleName | UnsetType = UNSET
 
 
-class TextField(
-    Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, tag_field="control", tag="text"
-):
+class _Field(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, tag_field="control"):
+    """What the fields of all controls have, in front of what each has of its own."""
+
+    name: str
+    label: str | UnsetType = UNSET
+    help: str | UnsetType = UNSET
+    group: str | UnsetType = UNSET
+    hidden: bool | UnsetType = UNSET
+    disabled: bool | UnsetType = UNSET
+    locked: bool | UnsetType = UNSET
+    meta: dict[str, Any] | UnsetType = UNSET
+
+
+class TextField(_Field, frozen=True, kw_only=True, tag="text"):
     """One line of text."""
 
-    name: str
-    label: str | UnsetType = UNSET
-    help: str | UnsetType = UNSET
-    group: str | UnsetType = UNSET
-    hidden: bool | UnsetType = UNSET
-    disabled: bool | UnsetType = UNSET
-    locked: bool | UnsetType = UNSET
-    meta: dict[str, Any] | UnsetType = UNSET
     default: str | UnsetType = UNSET
     placeholder: str | UnsetType = UNSET
     rule: FieldRule | UnsetType = UNSET
 
 
-class EditorField(
-    Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, tag_field="control", tag="editor"
-):
+class EditorField(_Field, frozen=True, kw_only=True, tag="editor"):
     """Text of several lines."""
 
-    name: str
-    label: str | UnsetType = UNSET
-    help: str | UnsetType = UNSET
-    group: str | UnsetType = UNSET
-    hidden: bool | UnsetType = UNSET
-    disabled: bool | UnsetType = UNSET
-    locked: bool | UnsetType = UNSET
-    meta: dict[str, Any] | UnsetType = UNSET
     default: str | UnsetType = UNSET
     placeholder: str | UnsetType = UNSET
     rule: FieldRule | UnsetType = UNSET
 
 
-class PasswordField(
-    Struct,
-    frozen=True,
-    kw_only=True,
-    omit_defaults=True,
-    forbid_unknown_fields=True,
-    tag_field="control",
-    tag="password",
-):
+class PasswordField(_Field, frozen=True, kw_only=True, tag="password"):
     """A secret line of text, shown as its `mask`; it is never given a default."""
 
-    name: str
-    label: str | UnsetType = UNSET
-    help: str | UnsetType = UNSET
-    group: str | UnsetType = UNSET
-    hidden: bool | UnsetType = UNSET
-    disabled: bool | UnsetType = UNSET
-    locked: bool | UnsetType = UNSET
-    meta: dict[str, Any] | UnsetType = UNSET
     mask: str | UnsetType = UNSET
     rule: FieldRule | UnsetType = UNSET
 
 
-class NumberField(
-    Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, tag_field="control", tag="number"
-):
+class NumberField(_Field, frozen=True, kw_only=True, tag="number"):
     """A finite number."""
 
-    name: str
-    label: str | UnsetType = UNSET
-    help: str | UnsetType = UNSET
-    group: str | UnsetType = UNSET
-    hidden: bool | UnsetType = UNSET
-    disabled: bool | UnsetType = UNSET
-    locked: bool | UnsetType = UNSET
-    meta: dict[str, Any] | UnsetType = UNSET
     default: int | float | UnsetType = UNSET
     placeholder: str | UnsetType = UNSET
     rule: FieldRule | UnsetType = UNSET
 
 
-class DateField(
-    Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, tag_field="control", tag="date"
-):
+class DateField(_Field, frozen=True, kw_only=True, tag="date"):
     """A day, `YYYY-MM-DD`; month and day are in range, the calendar is not consulted."""
 
-    name: str
-    label: str | UnsetType = UNSET
-    help: str | UnsetType = UNSET
-    group: str | UnsetType = UNSET
-    hidden: bool | UnsetType = UNSET
-    disabled: bool | UnsetType = UNSET
-    locked: bool | UnsetType = UNSET
-    meta: dict[str, Any] | UnsetType = UNSET
     default: str | UnsetType = UNSET
     rule: FieldRule | UnsetType = UNSET
 
 
-class TimeField(
-    Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, tag_field="control", tag="time"
-):
+class TimeField(_Field, frozen=True, kw_only=True, tag="time"):
     """A time of day, `HH:MM` or `HH:MM:SS` of 24 hours."""
 
-    name: str
-    label: str | UnsetType = UNSET
-    help: str | UnsetType = UNSET
-    group: str | UnsetType = UNSET
-    hidden: bool | UnsetType = UNSET
-    disabled: bool | UnsetType = UNSET
-    locked: bool | UnsetType = UNSET
-    meta: dict[str, Any] | UnsetType = UNSET
     default: str | UnsetType = UNSET
     rule: FieldRule | UnsetType = UNSET
 
 
-class DatetimeField(
-    Struct,
-    frozen=True,
-    kw_only=True,
-    omit_defaults=True,
-    forbid_unknown_fields=True,
-    tag_field="control",
-    tag="datetime",
-):
+class DatetimeField(_Field, frozen=True, kw_only=True, tag="datetime"):
     """A day and a time joined by `T`, without zone or fraction."""
 
-    name: str
-    label: str | UnsetType = UNSET
-    help: str | UnsetType = UNSET
-    group: str | UnsetType = UNSET
-    hidden: bool | UnsetType = UNSET
-    disabled: bool | UnsetType = UNSET
-    locked: bool | UnsetType = UNSET
-    meta: dict[str, Any] | UnsetType = UNSET
     default: str | UnsetType = UNSET
     rule: FieldRule | UnsetType = UNSET
 
 
-class ColorField(
-    Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, tag_field="control", tag="color"
-):
+class ColorField(_Field, frozen=True, kw_only=True, tag="color"):
     """A colour, `#` and six hex digits."""
 
-    name: str
-    label: str | UnsetType = UNSET
-    help: str | UnsetType = UNSET
-    group: str | UnsetType = UNSET
-    hidden: bool | UnsetType = UNSET
-    disabled: bool | UnsetType = UNSET
-    locked: bool | UnsetType = UNSET
-    meta: dict[str, Any] | UnsetType = UNSET
     default: str | UnsetType = UNSET
     rule: FieldRule | UnsetType = UNSET
 
 
-class ConfirmField(
-    Struct,
-    frozen=True,
-    kw_only=True,
-    omit_defaults=True,
-    forbid_unknown_fields=True,
-    tag_field="control",
-    tag="confirm",
-):
+class ConfirmField(_Field, frozen=True, kw_only=True, tag="confirm"):
     """Yes or no; a no is an answer."""
 
-    name: str
-    label: str | UnsetType = UNSET
-    help: str | UnsetType = UNSET
-    group: str | UnsetType = UNSET
-    hidden: bool | UnsetType = UNSET
-    disabled: bool | UnsetType = UNSET
-    locked: bool | UnsetType = UNSET
-    meta: dict[str, Any] | UnsetType = UNSET
     default: bool | UnsetType = UNSET
     rule: FieldRule | UnsetType = UNSET
 
 
-class SelectField(
-    Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, tag_field="control", tag="select"
-):
+class SelectField(_Field, frozen=True, kw_only=True, tag="select"):
     """One of the enabled choices; with `open`, any text but a disabled choice's value."""
 
-    name: str
-    label: str | UnsetType = UNSET
-    help: str | UnsetType = UNSET
-    group: str | UnsetType = UNSET
-    hidden: bool | UnsetType = UNSET
-    disabled: bool | UnsetType = UNSET
-    locked: bool | UnsetType = UNSET
-    meta: dict[str, Any] | UnsetType = UNSET
     choices: tuple[FieldChoice, ...]
     default: str | UnsetType = UNSET
     open: bool | UnsetType = UNSET
     rule: FieldRule | UnsetType = UNSET
 
 
-class CheckboxField(
-    Struct,
-    frozen=True,
-    kw_only=True,
-    omit_defaults=True,
-    forbid_unknown_fields=True,
-    tag_field="control",
-    tag="checkbox",
-):
+class CheckboxField(_Field, frozen=True, kw_only=True, tag="checkbox"):
     """Any number of the enabled choices, each at most once."""
 
-    name: str
-    label: str | UnsetType = UNSET
-    help: str | UnsetType = UNSET
-    group: str | UnsetType = UNSET
-    hidden: bool | UnsetType = UNSET
-    disabled: bool | UnsetType = UNSET
-    locked: bool | UnsetType = UNSET
-    meta: dict[str, Any] | UnsetType = UNSET
     choices: tuple[FieldChoice, ...]
     default: tuple[str, ...] | UnsetType = UNSET
     rule: FieldRule | UnsetType = UNSET
 
 
-class FileField(
-    Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, tag_field="control", tag="file"
-):
+class FileField(_Field, frozen=True, kw_only=True, tag="file"):
     """Names of files, at most one unless `multiple`; it is never given a default."""
 
-    name: str
-    label: str | UnsetType = UNSET
-    help: str | UnsetType = UNSET
-    group: str | UnsetType = UNSET
-    hidden: bool | UnsetType = UNSET
-    disabled: bool | UnsetType = UNSET
-    locked: bool | UnsetType = UNSET
-    meta: dict[str, Any] | UnsetType = UNSET
     accept: tuple[str, ...] | UnsetType = UNSET
     multiple: bool | UnsetType = UNSET
     rule: FieldRule | UnsetType = UNSET
