@@ -11,7 +11,7 @@ import math
 import re
 from typing import Final
 
-__all__ = ["WHITE_SPACE", "exact_number", "number_text", "parse_number", "trim", "utf16_length"]
+__all__ = ["WHITE_SPACE", "exact_number", "number_text", "parse_number", "path_segment", "trim", "utf16_length"]
 
 WHITE_SPACE: Final = (
     "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
@@ -35,6 +35,11 @@ def utf16_length(text: str) -> int:
     if text.isascii():
         return len(text)
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def path_segment(text: str) -> str:
+    """The text as one segment of a path: its slashes and percent signs percent-encoded, so that no two share one."""
+    return text.replace("%", "%25").replace("/", "%2F")
 
 
 def trim(text: str) -> str:

@@ -15,6 +15,7 @@ import trio
 from trio.lowlevel import enable_ki_protection
 
 from greenroom.protocol.errors import ActorError
+from greenroom.protocol.text import path_segment
 from greenroom.protocol.tree import ActorSnapshot, TreeSnapshot, WaitSnapshot
 from greenroom.runtime.actor import Actor, Leaf
 from greenroom.runtime.bus import Bus
@@ -24,7 +25,7 @@ from greenroom.runtime.ref import Ref
 from greenroom.runtime.restart import Restart, Supervision, unused
 from greenroom.runtime.waits import Node, WaitGraph
 
-__all__ = ["ActorEnded", "ActorFailed", "ActorStarted", "Tree", "run_tree"]
+__all__ = ["ActorEnded", "ActorFailed", "ActorStarted", "Tree", "free_place", "run_tree"]
 
 logger = logging.getLogger("greenroom.tree")
 
@@ -49,6 +50,19 @@ class ActorEnded(msgspec.Struct, frozen=True):
 
     path: str
     reason: str
+
+
+def free_place(parent: Ref, name: str) -> str:
+    """A name that `spawn` takes beneath `parent`, for an actor that users call `name`, whatever text that is.
+
+    An actor of that name which was removed may still be ending at the place; `~2` and so on stand behind it then.
+    """
+    place = base = path_segment(name) or "%"
+    number = 1
+    while place in (parent.children or {}):
+        number += 1
+        place = f"{base}~{number}"
+    return place
 
 
 class Root(Actor):

@@ -21,7 +21,7 @@ from greenroom.runtime.actor import Actor
 from greenroom.runtime.context import CURRENT
 from greenroom.runtime.ref import Ref, path_in_words
 from greenroom.runtime.reply import Reply
-from greenroom.runtime.tree import Tree
+from greenroom.runtime.tree import Tree, free_place
 from greenroom.runtime.waits import Node, Party, find_circle
 
 __all__ = ["TerminalManager"]
@@ -123,7 +123,7 @@ class TerminalManager:
             on=on,
             error=error if error is not None else self._error,
         )
-        terminal.ref = self._tree.spawn(TerminalActor(terminal), self._place(name), parent=self._ref)
+        terminal.ref = self._tree.spawn(TerminalActor(terminal), free_place(self._ref, name), parent=self._ref)
         self._terminals[name] = terminal
         party.held = True
         if operator is not None:
@@ -131,15 +131,6 @@ class TerminalManager:
                 operator.alias = name
             operator.watch(lambda _ended: self._remove_soon(terminal))
         return terminal
-
-    def _place(self, name: str) -> str:
-        """A free name beneath /terminals. A removed terminal may still be ending where the new one wants to be."""
-        place = base = name.replace("%", "%25").replace("/", "%2F") or "%"
-        number = 1
-        while place in (self._ref.children or {}):
-            number += 1
-            place = f"{base}~{number}"
-        return place
 
     @staticmethod
     def _hand_over(party: Party, operator: Ref) -> None:

@@ -17,7 +17,7 @@ from greenroom.protocol.emitter import Emitter, ErrorHandler, Listener
 from greenroom.protocol.workspace import WORKSPACE_EVENTS, Change, File, MemoryWorkspace, Snapshot
 from greenroom.protocol.workspace.memory import UNDO_CALLS
 from greenroom.runtime.actor import Actor
-from greenroom.runtime.tree import Tree
+from greenroom.runtime.tree import Tree, free_place
 
 __all__ = ["WorkspaceManager"]
 
@@ -215,7 +215,7 @@ class WorkspaceManager:
     ) -> Workspace:
         emitter = Emitter(WORKSPACE_EVENTS, on=on, error=error or self._error)
         actor = WorkspaceActor(backing, changes, emitter, self._calls, saved=saved, close=close)
-        ref = self._tree.spawn(actor, self._place(id), parent=self._ref)
+        ref = self._tree.spawn(actor, free_place(self._ref, id), parent=self._ref)
         before = self._workspaces.get(id)
         if before is not None:
             before.destroy()
@@ -225,12 +225,3 @@ class WorkspaceManager:
         if self.active is None:
             self._active = id
         return workspace
-
-    def _place(self, id: str) -> str:
-        """A free name beneath /workspaces. A removed workspace may still be ending where the new one wants to be."""
-        place = base = id.replace("%", "%25").replace("/", "%2F") or "%"
-        number = 1
-        while place in (self._ref.children or {}):
-            number += 1
-            place = f"{base}~{number}"
-        return place

@@ -9,6 +9,7 @@ from msgspec import UNSET, UnsetType, structs
 
 from greenroom.protocol.errors import WorkflowError
 from greenroom.protocol.schemas.gates import NotJson, clone_json, encodable
+from greenroom.protocol.text import path_segment
 from greenroom.protocol.workflows.activity import TaskActivity, read_report
 from greenroom.protocol.workflows.composition import WorkflowFunction
 from greenroom.protocol.workflows.definition import Backoff
@@ -108,7 +109,7 @@ class Task(Node):
 
         A slash and a percent sign within an id are percent-encoded, so that no two tasks share a key.
         """
-        return "/".join(_segment(part) for part in (self.workflow.id, self.phase.id, self.id))
+        return "/".join(path_segment(part) for part in (self.workflow.id, self.phase.id, self.id))
 
     @property
     def behavior(self) -> str | UnsetType:
@@ -349,10 +350,6 @@ def failed_outcome(origin: str, message: str) -> TaskOutcome:
     return TaskOutcome(
         success=False, error=TaskError(origin=_ORIGINS.get(origin, "handler"), message=text or NO_MESSAGE)
     )
-
-
-def _segment(part: str) -> str:
-    return part.replace("%", "%25").replace("/", "%2F")
 
 
 def _seconds(milliseconds: int | UnsetType) -> float | None:
