@@ -30,8 +30,13 @@ _EXPIRED: Final = {
 def choose_prompts() -> Prompts:
     """Prompts where a person sits at a terminal, lines where the input comes from elsewhere.
 
-    Raises ConfigError CONSOLE where questionary is missing, or where nobody would see the prompts.
+    Raises ConfigError CONSOLE where questionary is missing, where nobody would see the prompts, or where the standard
+    input is closed.
     """
+    if sys.stdin is None:
+        raise ConfigError(
+            "CONSOLE", "There is nothing to read answers from: let standard input be a terminal, a file or a pipe."
+        )
     if not sys.stdin.isatty():
         return LinePrompts(LineReader(sys.stdin.fileno()), sys.stdout)
     screen = next((stream for stream in (sys.stdout, sys.stderr) if stream.isatty()), None)

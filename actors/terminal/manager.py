@@ -129,7 +129,8 @@ class TerminalManager:
         if operator is not None:
             if operator.alias is None:
                 operator.alias = name
-            operator.watch(lambda _ended: self._remove_soon(terminal))
+            unwatch = operator.watch(lambda _ended: self._remove_soon(terminal))
+            terminal.ref.watch(lambda _ended: unwatch())  # an operator may outlive many terminals
         return terminal
 
     @staticmethod

@@ -293,6 +293,14 @@ async def test_a_terminal_that_shows_nothing_is_refused(desk: Desk, person: Pers
     assert await ended(process) == 1
 
 
+async def test_a_closed_input_is_refused_in_a_sentence(desk: Desk) -> None:
+    done = await trio.run_process(
+        ["sh", "-c", f"exec '{desk.greenroom}' attach ops <&-"], capture_stderr=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"CONSOLE  There is nothing to read answers from")
+
+
 # -------------------------------------------------------------------- piped
 
 

@@ -84,6 +84,7 @@ def test_a_choice_is_explained_when_it_is_chosen(stage: Stage, page: Page) -> No
     expect(food).to_have_accessible_description("Baked today.")
 
 
+@pytest.mark.case("reports/forms", 1)
 def test_a_confirmation_that_is_not_touched_is_a_no(stage: Stage, page: Page) -> None:
     required = {"control": "confirm", "name": "agree", "rule": {"required": True}}
     asked = stage.ask(form_of(required))

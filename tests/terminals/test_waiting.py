@@ -384,6 +384,15 @@ async def test_a_terminal_goes_when_its_operator_ends_for_good(room: Room) -> No
     assert asked.error.context["reason"] == "removed"
 
 
+async def test_an_operator_keeps_nothing_of_a_terminal_that_was_removed(room: Room) -> None:
+    agent = room.runtime.spawn(Consultant(room, "planner"), "agent")
+    before = len(agent.watchers or {})
+    for _ in range(3):
+        room.mount("planner", operator=agent)
+        assert await room.terminals.remove("planner")
+    assert len(agent.watchers or {}) == before
+
+
 async def test_asks_in_a_name_are_its_operators_once_it_has_one(room: Room) -> None:
     room.mount("person")
     asked = await room.ask("planner", "person")
