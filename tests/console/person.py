@@ -10,6 +10,7 @@ import select
 import struct
 import termios
 import threading
+import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from typing import Any, Final, TextIO
@@ -35,6 +36,7 @@ class Person:
         self._lock = threading.Lock()
         self._left = threading.Event()
         self._seen = 0
+        self._marks = 1000
         self._more = trio.Event()
         self._told: trio.lowlevel.TrioToken | None = None
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
@@ -83,9 +85,18 @@ class Person:
         self.types(keys)
 
     def rest(self) -> str:
-        """Everything that has been printed from the last wait on."""
-        while self._look(0):
-            pass
+        """Everything that has been printed from the last wait on.
+
+        What is printed last is on its way for a moment; a mark that is sent after it is seen after it.
+        """
+        self._marks += 1
+        mark = f"\x1b[{self._marks}~"  # no key, nothing that a program prints, and no text
+        with suppress(OSError):  # a terminal that was hung up shows nothing more
+            os.write(self.slave, mark.encode())
+            until = time.monotonic() + PATIENCE
+            while mark not in self.raw and not self._left.is_set():
+                assert time.monotonic() < until, "the terminal shows nothing more"
+                self._look(0.1)
         start, self._seen = self._seen, len(self.text)
         return self.text[start:]
 
