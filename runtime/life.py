@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
-from typing import Any, final
+from collections.abc import Callable
+from typing import Any, cast, final
 
 import trio
 from trio.lowlevel import disable_ki_protection, enable_ki_protection
@@ -59,19 +58,9 @@ class Life:
         self.over = True
         self.actor.ref.mailbox.wake()
 
-    @contextmanager
-    def failing(self) -> Generator[None]:
+    def failing(self) -> _Failing:
         """What is raised in the block is its failure. Cancellation passes, whatever it comes together with."""
-        try:
-            yield
-        except Exception as error:
-            self.fail(error)
-        except BaseExceptionGroup as group:
-            failures, rest = group.split(Exception)
-            if failures is not None:
-                self.fail(failures)
-            assert rest is not None, "else it would be an ExceptionGroup"
-            raise rest from None
+        return _Failing(self)
 
     def at_end(self, function: Callable[[], None]) -> None:
         """Call `function()` when this life is over, after the actor's own `on_end`; at once if it is."""
@@ -159,6 +148,31 @@ class Life:
                     reply.answer(result)
             # an idle actor holds nothing of its last message
             message = result = reply = self.reply = None
+
+
+class _Failing:
+    """`Life.failing`. No generator: since Python 3.13 an error and the frame that throws it in know each other."""
+
+    __slots__ = ("_life",)
+
+    def __init__(self, life: Life) -> None:
+        self._life = life
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
+        if isinstance(error, Exception):
+            self._life.fail(error)
+            return True
+        if isinstance(error, BaseExceptionGroup):
+            group = cast("BaseExceptionGroup[BaseException]", error)
+            failures, rest = group.split(Exception)
+            if failures is not None:
+                self._life.fail(failures)
+            assert rest is not None, "else it would be an ExceptionGroup"
+            raise rest from None
+        return False
 
 
 # -------------------------------------------------------------------- tasks
