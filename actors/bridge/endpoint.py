@@ -66,7 +66,7 @@ class Endpoint:
             self.terminals,
             self.enter(request),
             frames,
-            admitted=lambda: self._admits(request),
+            admitted=lambda: self._admits(request) and request.admitted(),
             keepalive=self._keepalive,
             removals=self._removals if until_removed else None,
         )

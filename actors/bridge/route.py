@@ -19,6 +19,10 @@ class _Nothing:
         raise StopAsyncIteration
 
 
+def _always() -> bool:
+    return True
+
+
 NO_BODY: Final[AsyncIterable[bytes]] = _Nothing()
 """A body of no pieces."""
 
@@ -35,6 +39,9 @@ class RouteRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What followed the `?`, as it was sent."""
     body: AsyncIterable[bytes] = NO_BODY
     """Its pieces, as they arrive. What reading it raises (the client has gone, is too slow) passes the handler by."""
+
+    admitted: Callable[[], bool] = _always
+    """Whether whoever asked may still see what it asked for; a stream asks again from time to time."""
 
     def values(self, name: str) -> list[str]:
         """What was sent under that header, once for each time."""

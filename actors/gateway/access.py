@@ -127,7 +127,7 @@ class Access:
         for token in self._tokens:
             if hmac.compare_digest(token.digest, digest):
                 found = token
-        if found is None or presented is None or not self._in_time(found):
+        if found is None or not presented or not self._in_time(found):
             return None
         return Caller(found.name, found.grants, found, self._usage_of(found.name))
 
@@ -199,7 +199,7 @@ def read_tokens(path: Path, environment: Mapping[str, str] = os.environ) -> list
         tables = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
         raise ConfigError("FILE", f"The tokens in {path} cannot be read: {error.strerror}.") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError("TOKENS", f"{path} is no TOML: {error}.") from None
     if not tables:
         raise ConfigError("TOKENS", f"{path} holds no token; write one table for each, such as [ada].")

@@ -47,7 +47,7 @@ class GatewayLimits(msgspec.Struct, frozen=True, kw_only=True):
     body_timeout: float = 30.0
     """How long the body of a request may take."""
     calls: int = 1024
-    """How many calls one connection may have under way."""
+    """How many calls one connection may have under way, and one client over all of its connections."""
     connections: int = 1024
     """How many WebSockets the holders of one token may have open."""
     subscriptions: int = 4096
@@ -84,7 +84,7 @@ class Front(NamedTuple):
             return found.actor, True
         if found is not None:
             raise RpcError("HELLO", "This client has been away too long and is just being forgotten; say hello again.")
-        visitor = Visitor(owner, grace=self.limits.grace, kept_for=self.limits.kept_for)
+        visitor = Visitor(owner, grace=self.limits.grace, kept_for=self.limits.kept_for, most=self.limits.calls)
         self.tree.spawn(visitor, id, parent=place)
         return visitor, False
 
@@ -167,6 +167,7 @@ class Connection(Actor):
                     response = text_response(429, "This token has as many connections open as it may.")
                 else:
                     http.hand_over()
+                    caller.usage.connections += 1  # before anything is waited for; `_serve_rpc` takes it back
                     return caller
                 if response.status == 401:
                     # Whoever guesses waits longer each time; nobody else does.
@@ -204,17 +205,16 @@ class Connection(Actor):
 
     async def _serve_rpc(self, caller: Caller) -> None:
         limits = self._front.limits
-        async with trio.open_nursery() as nursery:
-            try:
-                socket = await accept(nursery, self._stream, limits.socket)
-            except HandshakeFailed:
-                return
-            self._session = Session(self.ref.path, socket, self._front, caller)
-            caller.usage.connections += 1
-            try:
+        try:
+            async with trio.open_nursery() as nursery:
+                try:
+                    socket = await accept(nursery, self._stream, limits.socket)
+                except HandshakeFailed:
+                    return
+                self._session = Session(self.ref.path, socket, self._front, caller)
                 await self._session.serve()
-            finally:
-                caller.usage.connections -= 1
+        finally:
+            caller.usage.connections -= 1
 
 
 def _presented(request: HttpRequest) -> str | None:

@@ -134,6 +134,9 @@ class HttpConnection:
             raise Refused(text_response(431, f"The head of a request has at most {self._head_limit} bytes."))
         if event.http_version not in (b"1.0", b"1.1"):
             raise Refused(text_response(505, "This server speaks HTTP/1.1."))
+        if {b"content-length", b"transfer-encoding"} <= {name for name, _ in event.headers}:
+            # Whoever stands in front may have believed the other one (RFC 9112, section 6.1).
+            raise Refused(text_response(400, "A request has a Content-Length or a Transfer-Encoding, not both."))
         if not event.target.startswith(b"/"):
             raise Refused(text_response(400, "The target of a request has to be a path on this server."))
         return HttpRequest(

@@ -144,8 +144,9 @@ async def open_gateway(
     access = access or Access()
     routes = Routes()
     add_page(routes)
-    add_bridge(routes, services.terminals, access)
-    front = Front(tree, services, Fence(trusted_hosts, trusted_origins), access, routes, limits or GatewayLimits(), tls)
+    limits = limits or GatewayLimits()
+    add_bridge(routes, services.terminals, access, limits.requests)
+    front = Front(tree, services, Fence(trusted_hosts, trusted_origins), access, routes, limits, tls)
     if access.open and not is_loopback(host):
         raise _not_bound(host)
     listeners = await trio.open_tcp_listeners(port, host=host, backlog=BACKLOG)

@@ -67,7 +67,7 @@ class Session:
                 finally:  # before the writer has ended, which may hang in a send
                     self.attachments.close()
                     if self._visitor is not None:
-                        self._visitor.leave(self)
+                        self._visitor.leave(self, admitted=self._front.access.admits(self.caller))
                 # What the calls answer in ending is sent by `close`, as all that then waits.
                 self._nursery.cancel_scope.cancel()
         finally:
@@ -174,12 +174,10 @@ class Session:
             return
         self._enter(call)
         if kept is None:
-            visitor.begin(key, call, lambda: handler.function(call, params), meant)
-            kept = visitor.find(key, call.method, meant, again=False)
+            kept = visitor.begin(key, call, lambda: handler.function(call, params), meant)
         elif call not in kept.waiting:
             kept.waiting.append(call)
-        if kept is not None:
-            call.scope = kept.scope  # `rpc/cancel` ends the call itself, wherever it is waited for
+        call.scope = kept.scope  # `rpc/cancel` ends the call itself, wherever it is waited for
 
     async def _run(self, call: Call, handler: Handler, params: msgspec.Struct) -> None:
         # A call that is cancelled from outside stays among those under way: `_last_words` answers it.
@@ -196,8 +194,13 @@ class Session:
     # ---------------------------------------------------------------- answers
 
     def answer(self, call: Call, result: object) -> None:
-        """Send the result of a call."""
-        self._conclude(call, frames.response(call.id, result))
+        """Send the result of a call; one that JSON cannot hold is a failure of the call."""
+        try:
+            response = frames.response(call.id, result)
+        except (TypeError, ValueError, RecursionError) as fault:
+            self.refuse(call, fault)
+        else:
+            self._conclude(call, response)
 
     def refuse(self, call: Call, error: Exception) -> None:
         """Send why a call was refused, or that it failed."""

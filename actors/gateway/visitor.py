@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final, final
 
+import msgspec
 import trio
 
-from greenroom.protocol.errors import RpcError
+from greenroom.protocol import wire
+from greenroom.protocol.errors import ActorError, GreenroomError, RpcError
+from greenroom.protocol.rpc import failure_of
 from greenroom.runtime.actor import Actor
 
 if TYPE_CHECKING:
@@ -17,24 +21,42 @@ if TYPE_CHECKING:
 __all__ = ["KeptCall", "Visitor"]
 
 KEPT: Final = 1024
-"""How many calls of one client are kept at most; the oldest that have ended go first."""
+"""How many ended calls of one client are kept at most; the oldest go first."""
+KEPT_BYTES: Final = 4 << 20
+"""How many bytes their outcomes have together at most, as JSON. The last one is kept however long it is."""
 
 
 @final
 class KeptCall:
     """A call with a key: what it was, those who wait for it now, and its outcome once there is one."""
 
-    __slots__ = ("done_at", "error", "method", "params", "result", "scope", "waiting")
+    __slots__ = ("digest", "done_at", "error", "method", "result", "scope", "size", "waiting")
 
-    def __init__(self, method: str, params: object) -> None:
+    def __init__(self, method: str, digest: bytes) -> None:
         self.method = method
-        self.params = params
+        self.digest = digest
+        """Of its params, which may be large and are not needed again."""
         self.scope = trio.CancelScope()
         self.waiting: list[Call] = []
         """The requests that are to be answered with its outcome, on whichever connections they came."""
         self.done_at: float | None = None
-        self.result: object = None
+        self.result = msgspec.Raw()
         self.error: Exception | None = None
+        self.size = 0
+        """Bytes that the outcome takes."""
+
+    def end(self, outcome: object, error: Exception | None) -> None:
+        """It has ended, and this is kept of it. A result that JSON cannot hold is a failure of its own."""
+        self.error = error
+        try:
+            if error is None:
+                self.result = msgspec.Raw(wire.encode(outcome, surrogates="replace"))
+                self.size = len(self.result)
+            elif isinstance(error, GreenroomError):
+                self.size = len(wire.encode(failure_of(error), surrogates="replace"))
+        except (TypeError, ValueError, RecursionError) as fault:
+            self.error = error or fault
+        self.done_at = trio.current_time()
 
     def answer(self, call: Call) -> None:
         """Give the outcome to one request."""
@@ -49,14 +71,16 @@ class Visitor(Actor):
     """A client, by the id that it made for itself: `/clients/<id>`. Its keyed calls are its work.
 
     When its last connection has gone it waits `grace` seconds for the next one, and then ends: what it was still asking
-    is withdrawn. `owner` is whose token it came with; nobody else can come in its name.
+    is withdrawn. `owner` is whose token it came with; nobody else can come in its name. At most `most` of its calls are
+    under way at a time, whichever connections they came by.
     """
 
     kind = "client"
 
-    def __init__(self, owner: str, *, grace: float, kept_for: float) -> None:
+    def __init__(self, owner: str, *, grace: float, kept_for: float, most: int) -> None:
         super().__init__()
         self.owner = owner
+        self._most = most
         self._grace = grace
         self._kept_for = kept_for
         self._sessions: set[Session] = set()
@@ -68,21 +92,30 @@ class Visitor(Actor):
         self._sessions.add(session)
         self._away.cancel()
 
-    def leave(self, session: Session) -> None:
-        """A connection of it has ended; what waited there for calls is dropped, the calls go on."""
+    def leave(self, session: Session, *, admitted: bool) -> None:
+        """A connection of it has ended; what waited there for calls is dropped, the calls go on.
+
+        Not so for a client that may not come back, because its token is not valid any more: it ends at once, unless
+        another connection of it is still open.
+        """
         self._sessions.discard(session)
         for kept in self._calls.values():
             kept.waiting = [call for call in kept.waiting if call.session is not session]
-        if not self._sessions and self.ref.alive:
+        if self._sessions or not self.ref.alive:
+            return
+        if not admitted:
+            self.ref.stop_soon(reason="ended")
+        else:
             self._away = trio.CancelScope()
             self.start_soon(self._wait, self._away)
 
     async def _wait(self, away: trio.CancelScope) -> None:
         with away:
             await trio.sleep(self._grace)
-            self.end()
+            if not self._sessions:  # it may have come back in the very step in which the time was over
+                self.ref.stop_soon(reason="ended")  # from here on nobody comes in
 
-    def find(self, key: str, method: str, params: object, *, again: bool) -> KeptCall | None:
+    def find(self, key: str, method: str, params: msgspec.Struct, *, again: bool) -> KeptCall | None:
         """The call of that key, if it is known. None: it is new, and may begin.
 
         Raises RpcError: KEY for a key that was used for something else, OUTCOME if the client asks `again` for what
@@ -99,25 +132,43 @@ class Visitor(Actor):
                     {"method": method},
                 )
             return None
-        if (kept.method, kept.params) != (method, params):
+        if (kept.method, kept.digest) != (method, _digest(params)):
             raise RpcError("KEY", "This key was used for another call; give each its own.", {"method": kept.method})
         return kept
 
-    def begin(self, key: str, call: Call, function: Callable[[], Awaitable[object]], params: object) -> None:
-        """Carry out a new call, as this client's work. Its requests get the outcome when there is one."""
-        kept = self._calls[key] = KeptCall(call.method, params)
+    def begin(
+        self, key: str, call: Call, function: Callable[[], Awaitable[object]], params: msgspec.Struct
+    ) -> KeptCall:
+        """Carry out a new call, as this client's work. Its requests get the outcome when there is one.
+
+        Raises RpcError: BUSY with as many under way as there may be, SHUTDOWN if the server is about to end.
+        """
+        if sum(kept.done_at is None for kept in self._calls.values()) >= self._most:
+            raise RpcError(
+                "BUSY",
+                f"This client has {self._most} calls under way, as many as it may. Wait until one has ended.",
+                {"most": self._most},
+            )
+        kept = KeptCall(call.method, _digest(params))
+        try:
+            self.start_soon(self._run, kept, function, name=f"{self.ref.path} {call.method}")
+        except (ActorError, RuntimeError):  # it takes no work any more
+            raise RpcError("SHUTDOWN", "The server stops before the call began; call again when it is back.") from None
         kept.waiting.append(call)
-        self.start_soon(self._run, kept, function, name=f"{self.ref.path} {call.method}")
+        self._calls[key] = kept
+        return kept
 
     async def _run(self, kept: KeptCall, function: Callable[[], Awaitable[Any]]) -> None:
+        outcome: object = None
+        failure: Exception | None = None
         with kept.scope:
             try:
-                kept.result = await function()
+                outcome = await function()
             except Exception as error:
-                kept.error = error
+                failure = error
         if kept.scope.cancelled_caught:
-            kept.error = RpcError("CANCELLED", f"The call of {kept.method} was cancelled.", {"method": kept.method})
-        kept.done_at = trio.current_time()
+            failure = RpcError("CANCELLED", f"The call of {kept.method} was cancelled.", {"method": kept.method})
+        kept.end(outcome, failure)
         waiting, kept.waiting = kept.waiting, []
         for call in waiting:
             kept.answer(call)
@@ -125,7 +176,14 @@ class Visitor(Actor):
     def _prune(self) -> None:
         """Forget outcomes that have been kept long enough, and the oldest of too many."""
         old = trio.current_time() - self._kept_for
-        ended = [(key, kept.done_at) for key, kept in self._calls.items() if kept.done_at is not None]
-        for number, (key, done_at) in enumerate(ended):
-            if done_at < old or len(ended) - number > KEPT:
+        ended = [(kept.done_at, key, kept.size) for key, kept in self._calls.items() if kept.done_at is not None]
+        ended.sort(reverse=True)
+        size = 0
+        for number, (done_at, key, more) in enumerate(ended):
+            size += more
+            if done_at < old or number >= KEPT or (size > KEPT_BYTES and number > 0):
                 del self._calls[key]
+
+
+def _digest(params: msgspec.Struct) -> bytes:
+    return hashlib.sha256(msgspec.json.encode(params, order="deterministic")).digest()

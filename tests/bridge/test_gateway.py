@@ -22,7 +22,7 @@ from greenroom.actors.gateway.access import Access, AccessToken
 from greenroom.actors.gateway.bridge import add_bridge
 from greenroom.actors.gateway.routes import Routes
 from greenroom.actors.system import Runtime, open_runtime
-from greenroom.protocol.access import EVERYTHING
+from greenroom.protocol.access import EVERYTHING, Grants
 from greenroom.protocol.bridge import TOKEN_HEADER
 from greenroom.protocol.forms import Form
 from greenroom.protocol.terminals import AnswerSuccess
@@ -31,6 +31,7 @@ from tests.gateway.conftest import ONE_FIELD, Site, accept_stream, site_with
 from tests.gateway.raw import UPGRADE, Raw, head, raw
 
 HOST = {"Host": "localhost"}
+RATE = GatewayLimits().requests
 NAMES = ["a/b", "a?x=1", "a#b", "..", ".", "50%", "{other}", "ü😀", " ", "a b", ":name", "%2F", "a\u2028b"]
 
 
@@ -153,7 +154,7 @@ async def test_a_body_that_trickles_in_is_given_up(autojump_clock: MockClock) ->
     async with open_runtime() as runtime:
         runtime.terminals.add("ops")
         routes = Routes()
-        add_bridge(routes, runtime.terminals, Access())
+        add_bridge(routes, runtime.terminals, Access(), RATE)
         connection = Raw(accept_stream(runtime, routes=routes))
         await connection.stream.send_all(head("POST", "/terminals/ops", {**HOST, "Content-Length": "1000"}))
         for _ in range(29):
@@ -220,7 +221,7 @@ async def test_what_a_reader_sends_after_its_request_is_not_looked_at(site: Site
         await opened(connection)
         await connection.stream.send_all(head("GET", "/terminals/nobody", HOST) + b"\0" * 100_000)
         await site.ops.park(Form(ONE_FIELD), to="ops")
-        assert b"404" not in await connection.until(b"pending")
+        assert b" 404 " not in await connection.until(b"pending")
 
 
 @pytest.mark.case("reports/clients", 2)
@@ -229,7 +230,7 @@ async def test_a_reader_that_takes_nothing_is_given_up_within_two_keepalive_peri
     async with open_runtime() as runtime:
         runtime.terminals.add("ops")
         routes = Routes()
-        add_bridge(routes, runtime.terminals, Access())
+        add_bridge(routes, runtime.terminals, Access(), RATE)
         connection = Raw(accept_stream(runtime, routes=routes, lockstep=True))
         await opened(connection)
         await trio.testing.wait_all_tasks_blocked()
@@ -254,6 +255,43 @@ async def test_a_reader_on_a_dead_line_is_given_up_by_the_system(site: Site) -> 
 # -------------------------------------------------------------------- the fence
 
 TOKEN = "a token of some length"
+
+
+@pytest.mark.parametrize("path", ["/terminals/ops", "/questions/ops"])
+async def test_a_stream_ends_with_the_grant_that_opened_it(autojump_clock: MockClock, path: str) -> None:
+    access = Access([AccessToken.of("ada", TOKEN, Grants(attach=("ops",)))])
+    async with open_runtime() as runtime:
+        runtime.terminals.add("ops")
+        routes = Routes()
+        add_bridge(routes, runtime.terminals, access, RATE)
+        connection = Raw(accept_stream(runtime, routes=routes))
+        await connection.stream.send_all(head("GET", path, {**HOST, TOKEN_HEADER: TOKEN}))
+        await connection.until(b"\r\n\r\n")
+        await trio.testing.wait_all_tasks_blocked()
+        assert runtime.terminals.subscriptions == 1
+        access.replace([AccessToken.of("ada", TOKEN, Grants(attach=("other",)))])
+        await trio.sleep(15)  # it is asked again with each keepalive
+        await connection.until(b"0\r\n\r\n")
+        assert runtime.terminals.subscriptions == 0
+
+
+async def test_a_token_may_post_so_many_times_a_second(autojump_clock: MockClock) -> None:
+    access = Access([AccessToken.of("ada", TOKEN, Grants(answer=("ops",)))])
+    async with open_runtime() as runtime:
+        runtime.terminals.add("ops")
+        routes = Routes()
+        add_bridge(routes, runtime.terminals, access, 1.0)
+        connection = Raw(accept_stream(runtime, routes=routes))
+        posted = head("POST", "/terminals/ops", {**HOST, TOKEN_HEADER: TOKEN, "Content-Length": "1"}) + b"x"
+        told = []
+        for _ in range(6):
+            await connection.stream.send_all(posted)
+            told.append((await connection.response("POST")).status)
+        assert told == [400] * 5 + [429]
+        await trio.sleep(1)
+        await connection.stream.send_all(posted)
+        assert (await connection.response("POST")).status == 400
+
 
 FENCED = [
     ({"Host": "127.0.0.1", "Origin": "http://evil.example"}, False),
@@ -487,7 +525,7 @@ async def test_a_reader_that_takes_nothing_does_not_hold_up_the_end(autojump_clo
     async with trio.open_nursery() as nursery:
         runtime: Runtime = await nursery.start(serve)
         routes = Routes()
-        add_bridge(routes, runtime.terminals, Access())
+        add_bridge(routes, runtime.terminals, Access(), RATE)
         connection = Raw(accept_stream(runtime, routes=routes, lockstep=True))
         await opened(connection)
         await trio.testing.wait_all_tasks_blocked()

@@ -132,6 +132,10 @@ async def test_the_bridge_asks_for_the_token_and_its_grants() -> None:
                     headers = {**host, **({} if token is None else {"x-orkestrel-token": token})}
                     await connection.stream.send_all(head(method, path, {**headers, "Content-Length": "0"}))
                     assert (await connection.response(method)).status == status
+        async with raw(site.gateway.port) as connection:  # as a bearer, too
+            headers = {**host, "Authorization": f"Bearer {OPS}", "Content-Length": "1"}
+            await connection.stream.send_all(head("POST", "/terminals/ops", headers) + b"x")
+            assert (await connection.response("POST")).status == 400
 
 
 async def test_a_browser_presents_it_among_the_subprotocols_and_is_answered_with_the_plain_one() -> None:
@@ -143,6 +147,21 @@ async def test_a_browser_presents_it_among_the_subprotocols_and_is_answered_with
         response = await connection.response()
         assert response.status == 101
         assert response.headers["sec-websocket-protocol"] == "greenroom"
+
+
+async def test_what_a_revoked_token_asked_leaves_every_screen_with_its_connection() -> None:
+    access = Access(tokens())
+    limits = GatewayLimits(socket=SocketLimits(ping_interval=0.05))
+    async with guarded(access=access, limits=limits) as site, connect(site.url, token=ADA) as ada:
+
+        async def ask() -> None:
+            with pytest.raises(RpcError):
+                await ada.ask("ops", ONE_FIELD, from_="ada-1")
+
+        site.nursery.start_soon(ask)
+        await site.the_form()
+        access.replace(tokens()[1:])
+        await site.until(lambda: not site.ops.count)  # not after the grace of 30 s
 
 
 @pytest.mark.parametrize("how", ["expired", "revoked"])
@@ -235,6 +254,11 @@ def test_failed_attempts_wait_longer_each_time_and_are_forgotten() -> None:
     assert access.failed("10.0.0.1") == delays[0]
 
 
+def test_no_token_at_all_is_nobodys_token() -> None:
+    token = AccessToken(name="odd", digest=hashlib.sha256(b"").digest(), grants=EVERYTHING)
+    assert Access([token]).identify("") is None
+
+
 def test_taking_every_token_away_opens_nothing() -> None:
     access = Access(tokens())
     access.replace([])
@@ -297,6 +321,7 @@ def test_tokens_are_read_by_reference_or_by_hash(tmp_path: Path) -> None:
     [
         ("", "no token"),
         ("[a", "no TOML"),
+        ("x = " + "[" * 100_000, "no TOML"),
         ("[a]\nattach = []", "token_env"),
         ('[a]\ntoken_env = "NONE"', "NONE"),
         ('[a]\ntoken_env = "SHORT"', "shorter than 16"),

@@ -112,6 +112,7 @@ async def test_a_request_with_a_body_is_answered_and_is_the_last(site: Site) -> 
         (head("GET", "/", {}), 400),
         (head("GET", "/", [("Host", "localhost"), ("Host", "localhost")]), 400),
         (head("GET", "/", {**HOST, "Content-Length": "many"}), 400),
+        (head("POST", "/", {**HOST, "Content-Length": "4", "Transfer-Encoding": "chunked"}) + b"0\r\n\r\n", 400),
         (head("GET", "/", {**HOST, "Bad Name": "x"}), 400),
         (head("GET", "http://localhost/rpc", HOST), 400),
         (head("CONNECT", "localhost:80", HOST), 400),

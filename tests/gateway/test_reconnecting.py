@@ -7,15 +7,19 @@ from typing import Any
 
 import pytest
 import trio
+import trio.testing
+from trio.testing import MockClock
 
 from greenroom.actors.client import Client, Reconnect, connect
 from greenroom.actors.gateway import Access, AccessToken, GatewayLimits, SocketLimits
 from greenroom.actors.gateway.connection import Connection
+from greenroom.actors.gateway.visitor import KEPT_BYTES, Visitor
 from greenroom.actors.system import Runtime
 from greenroom.protocol.access import EVERYTHING
 from greenroom.protocol.errors import FormError, RpcError
 from greenroom.protocol.rpc import FormExpired, FormPending
 from greenroom.runtime.tools import Tool
+from greenroom.runtime.tree import run_tree
 from tests.gateway.conftest import ONE_FIELD, Peer, Site, peer, site_with, until
 
 QUICK = Reconnect(first=0.01, longest=0.05)
@@ -225,6 +229,76 @@ async def test_nobody_comes_in_another_tokens_name() -> None:
                 with pytest.raises(RpcError) as refused:
                     await bob.call("rpc/hello", {"client": ID}, dict[str, Any])
         assert refused.value.code == "HELLO"
+
+
+async def test_a_result_that_is_no_json_fails_its_call_and_nothing_else() -> None:
+    async with site_with() as site, connect(site.url, reconnect=QUICK) as client, trio.open_nursery() as nursery:
+        site.runtime.tools.add(Tool("odd", lambda _: object()))
+        nursery.start_soon(client.ask, "ops", ONE_FIELD)
+        form = await site.the_form()
+        for _ in range(2):
+            with trio.fail_after(5), pytest.raises(RpcError) as failed:
+                await client.call_tool("odd", {})
+            assert failed.value.code == "INTERNAL"
+        assert site.parked("ops") == [form]
+        await site.terminals.answer("ops", form, {"x": "v"})
+
+
+async def test_one_is_not_true_for_a_key() -> None:
+    async with site_with() as site, peer(site.url) as visitor:
+        await visitor.result("rpc/hello", {"client": ID})
+        answer = {"terminal": "ops", "id": "x", "key": "k"}
+        assert not (await visitor.result("terminal/answer", {**answer, "values": {"x": True}}))["success"]
+        refused = await visitor.call("terminal/answer", {**answer, "values": {"x": 1}})
+        assert refused["error"]["data"]["code"] == "KEY"
+
+
+async def test_a_client_has_so_many_calls_under_way_over_all_of_its_connections() -> None:
+    async with site_with(GatewayLimits(calls=3)) as site:
+        for round in range(2):
+            async with peer(site.url) as visitor:
+                await visitor.result("rpc/hello", {"client": ID})
+                for number in range(2):
+                    await visitor.send(_ask_frame(f"k{round}{number}", id=10 + number))
+                await visitor.result("terminal/list") if round == 0 else None
+                if round == 1:
+                    refused = await _receive(visitor, 11)
+                    assert refused["error"]["data"]["code"] == "BUSY"
+        assert site.ops.count == 3
+
+
+async def test_outcomes_are_kept_in_a_bounded_number_of_bytes_the_latest_in_any_case() -> None:
+    async with site_with() as site, peer(site.url) as visitor:
+        site.runtime.tools.add(Tool("long", lambda args: "x" * args["size"]))
+        await visitor.result("rpc/hello", {"client": ID})
+
+        async def call(key: str, size: int, **more: Any) -> Any:
+            return await visitor.call("tool/call", {"name": "long", "arguments": {"size": size}, "key": key, **more})
+
+        small = KEPT_BYTES // 4
+        for key in ("a", "b", "c", "d"):
+            await call(key, small)
+        assert "result" in await call("d", small, again=True)
+        assert (await call("a", small, again=True))["error"]["data"]["code"] == "OUTCOME"
+        await call("huge", KEPT_BYTES + 1)
+        assert "result" in await call("huge", KEPT_BYTES + 1, again=True)
+        assert (await call("d", small, again=True))["error"]["data"]["code"] == "OUTCOME"
+
+
+@pytest.mark.parametrize("seed", range(10))
+async def test_a_client_that_comes_back_in_the_last_moment_stays(seed: int, autojump_clock: MockClock) -> None:
+    async with run_tree() as tree:
+        visitor = Visitor("ada", grace=1.0, kept_for=1.0, most=1)
+        ref = tree.spawn(visitor, "client")
+        await trio.testing.wait_all_tasks_blocked()
+        session: Any = seed
+        visitor.come(session)
+        visitor.leave(session, admitted=True)
+        await trio.sleep(1.0)  # awake in the same step as what ends it, before or after it
+        if ref.alive:
+            visitor.come(session)
+            await trio.testing.wait_all_tasks_blocked()
+            assert ref.alive
 
 
 @pytest.mark.parametrize("id", ["short", "with space in it", "x" * 65, "a/b/c/d/e"])

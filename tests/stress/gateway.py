@@ -48,9 +48,9 @@ class Door:
 
     def __init__(self, runtime: Runtime) -> None:
         routes, access = Routes(), Access()
-        add_bridge(routes, runtime.terminals, access)
-        services = Services(runtime.terminals, runtime.tools, runtime.snapshot)
         limits = GatewayLimits(grace=GRACE)
+        add_bridge(routes, runtime.terminals, access, limits.requests)
+        services = Services(runtime.terminals, runtime.tools, runtime.snapshot)
         self._front = Front(runtime.tree, services, Fence(), access, routes, limits, None)
         self._runtime = runtime
         self._opened = 0
