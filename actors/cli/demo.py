@@ -9,9 +9,10 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Annotated, Any, Final, final
 
 import trio
+from cyclopts import Parameter
 from rich.console import Console as Screen
 from rich.text import Text
 
@@ -19,7 +20,7 @@ from greenroom.actors.cli.drawing import draw, plain
 from greenroom.actors.client import AttachedTerminal, Client, connect
 from greenroom.actors.gateway import Gateway
 from greenroom.actors.system import Runtime, open_runtime
-from greenroom.protocol.errors import FormError, GreenroomError, TerminalDeadlock
+from greenroom.protocol.errors import ConfigError, FormError, GreenroomError, TerminalDeadlock
 from greenroom.protocol.forms import Form
 from greenroom.protocol.rpc import FormAnswered, FormExpired, FormPending, FormWithdrawn, TerminalEvent
 from greenroom.protocol.terminals import AnswerFailure, PendingForm
@@ -29,7 +30,7 @@ from greenroom.runtime.messages import Request, Withdrawn
 from greenroom.runtime.ref import Ref
 from greenroom.runtime.reply import Reply
 
-__all__ = ["STEPS", "play"]
+__all__ = ["STEPS", "demo", "play"]
 
 PATIENCE = 5.0
 """Seconds that a step may take before it counts as failed."""
@@ -320,3 +321,18 @@ async def _run(stage: Stage) -> int:
             return 1
     stage.screen.print(Text("Everything happened as it should.", "green"))
     return 0
+
+
+async def demo(*, break_: Annotated[str | None, Parameter(name="--break")] = None) -> int:
+    """Play a release that needs a person's approval, on a real server and in a few seconds.
+
+    Exits with 0 only if every step has really happened.
+
+    Parameters
+    ----------
+    break_
+        Sabotage this step, to see that it is noticed.
+    """
+    if break_ is not None and break_ not in STEPS:
+        raise ConfigError("STEP", f"The demo has no step {break_}; its steps are {', '.join(STEPS)}.")
+    return await play(Screen(), break_)

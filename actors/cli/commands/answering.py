@@ -1,0 +1,108 @@
+"""`greenroom pending`, `answer` and `attach`: what waits for an answer, and answering it."""
+
+from __future__ import annotations
+
+import msgspec
+from rich.console import Console as Screen
+from rich.table import Table
+from rich.text import Text
+
+from greenroom.actors.cli.attach import choose_prompts, drive
+from greenroom.actors.cli.drawing import plain
+from greenroom.actors.cli.files import read_object
+from greenroom.actors.cli.options import DEFAULT_URL, AsJson, JsonFile, Url
+from greenroom.actors.cli.printing import print_json
+from greenroom.actors.cli.reach import reach
+from greenroom.actors.client import Client
+from greenroom.protocol.errors import ConfigError
+from greenroom.protocol.terminals import AnswerFailure, PendingForm
+
+__all__ = ["answer", "attach", "pending"]
+
+
+async def pending(terminal: str | None = None, /, *, json_: AsJson = False, url: Url = DEFAULT_URL) -> int:
+    """List the forms that wait for an answer.
+
+    Parameters
+    ----------
+    terminal
+        The terminal to look at; all of them without it.
+    """
+    async with reach(url) as client:
+        forms = await client.pending(terminal)
+    if json_:
+        print_json(forms)
+        return 0
+    table = Table("id", "at", "asked by", "form", "fields", box=None, header_style="dim")
+    for record in forms:
+        table.add_row(*(Text(plain(text)) for text in _row(record)))
+    Screen().print(table if forms else Text("Nothing is pending.", "dim"), soft_wrap=True)
+    return 0
+
+
+def _row(record: PendingForm) -> tuple[str, ...]:
+    schema = record.schema
+    title = schema.label if schema.label is not msgspec.UNSET else schema.name
+    return (
+        record.id,
+        "" if record.to is msgspec.UNSET else record.to,
+        "" if record.from_ is msgspec.UNSET else record.from_,
+        "" if title is msgspec.UNSET else title,
+        ", ".join(field.name for field in schema.fields),
+    )
+
+
+async def answer(terminal: str, id: str, values: JsonFile, /, *, url: Url = DEFAULT_URL) -> int:
+    """Answer a pending form. All of the values are accepted, or none and each field at fault is named.
+
+    Parameters
+    ----------
+    terminal
+        The terminal at which the form waits.
+    id
+        The form's id, as `greenroom pending` lists it, or its first characters.
+    values
+        A file with the values as a JSON object, or - for standard input.
+    """
+    given = await read_object(values)
+    if given is None:
+        raise ConfigError("VALUES", f"{values} holds no values: they are a JSON object, field names to answers.")
+    async with reach(url) as client:
+        result = await client.answer(terminal, await _whole_id(client, terminal, id), given)
+    if not isinstance(result, AnswerFailure):
+        print_json(result.value)
+        return 0
+    screen = Screen(stderr=True, soft_wrap=True)
+    refusal = result.error
+    if refusal.reason == "rejected" and refusal.errors is not msgspec.UNSET:
+        screen.print(Text("The answer was refused; the form still waits.", "bold red"))
+        for error in refusal.errors:
+            screen.print(Text(f"  {plain(error.field)}: {plain(error.message)}"))
+    elif refusal.reason == "target":
+        screen.print(Text(f"There is no terminal {plain(terminal)}.", "bold red"))
+    else:
+        screen.print(Text(f"No form {plain(id)} waits at {plain(terminal)} (any more).", "bold red"))
+    return 1
+
+
+async def _whole_id(client: Client, terminal: str, id: str) -> str:
+    """The id that begins so, if there is just one; else what was given."""
+    if len(id) < 4:
+        return id
+    found = [record.id for record in await client.pending(terminal) if record.id.startswith(id)]
+    return found[0] if len(found) == 1 else id
+
+
+async def attach(name: str, /, *, url: Url = DEFAULT_URL) -> int:
+    """Answer the forms that are asked of a terminal, one after another. Ctrl-C leaves; what is not answered stays.
+
+    At a terminal every field is a prompt. Where the input is piped in, every field takes a line of it.
+
+    Parameters
+    ----------
+    name
+        The terminal to attach to.
+    """
+    prompts = choose_prompts()
+    async with reach(url) as client:
+        return await drive(client, name, prompts)

@@ -1,0 +1,47 @@
+"""`greenroom ask`: a form, and the wait for its answer."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from cyclopts import Parameter
+
+from greenroom.actors.cli.files import read_object
+from greenroom.actors.cli.options import DEFAULT_URL, JsonFile, Url
+from greenroom.actors.cli.printing import print_json
+from greenroom.actors.cli.reach import reach
+from greenroom.protocol.errors import ConfigError
+
+__all__ = ["ask"]
+
+
+async def ask(
+    to: str,
+    form: JsonFile,
+    /,
+    *,
+    as_: Annotated[str | None, Parameter(name="--as")] = None,
+    timeout: float | None = None,
+    url: Url = DEFAULT_URL,
+) -> int:
+    """Ask a terminal a form, wait for the answer and print it as JSON. Ctrl-C withdraws the form.
+
+    Parameters
+    ----------
+    to
+        The terminal to ask.
+    form
+        A file with the form as JSON, or - for standard input.
+    as_
+        The name in which it is asked.
+    timeout
+        Seconds to wait for the answer; without it the terminal's own limit holds, and 0 means no limit.
+    """
+    schema = await read_object(form)
+    if schema is None:
+        raise ConfigError("FORM", f"{form} holds no form: a form is a JSON object with the member `fields`.")
+    limit = msgspec.UNSET if timeout is None else timeout or None
+    async with reach(url) as client:
+        print_json(await client.ask(to, schema, from_=as_, timeout=limit))
+    return 0

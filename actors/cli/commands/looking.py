@@ -1,0 +1,40 @@
+"""`greenroom tree`: what lives in a running gateway."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import Parameter
+from rich.console import Console as Screen
+
+from greenroom.actors.cli.drawing import draw
+from greenroom.actors.cli.options import DEFAULT_URL, AsJson, Url
+from greenroom.actors.cli.printing import print_json
+from greenroom.actors.cli.reach import reach
+from greenroom.actors.cli.watching import watch
+
+__all__ = ["tree"]
+
+
+async def tree(
+    *,
+    watch_: Annotated[bool, Parameter(name="--watch", negative=())] = False,
+    json_: AsJson = False,
+    url: Url = DEFAULT_URL,
+) -> int:
+    """Draw every actor of a running gateway, and who waits for whom.
+
+    Parameters
+    ----------
+    watch_
+        Draw it again and again, until q or Ctrl-C.
+    """
+    async with reach(url) as client:
+        if watch_:
+            return await watch(client, Screen(), json=json_)
+        snapshot = await client.tree()
+    if json_:
+        print_json(snapshot)
+    else:
+        Screen().print(draw(snapshot), soft_wrap=True)
+    return 0

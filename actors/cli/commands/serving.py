@@ -1,0 +1,117 @@
+"""`greenroom serve`: a gateway in this process."""
+
+from __future__ import annotations
+
+import signal
+import ssl
+from pathlib import Path
+from typing import Annotated
+
+import trio
+from cyclopts import Parameter
+from rich.console import Console as Screen
+
+from greenroom.actors.cli.options import PORT
+from greenroom.actors.cli.printing import print_error
+from greenroom.actors.gateway import Access, GatewayLimits, read_tokens
+from greenroom.actors.system import open_runtime
+from greenroom.actors.toolbox.describe import describe_tool
+from greenroom.protocol.errors import ConfigError
+
+__all__ = ["serve"]
+
+
+async def serve(
+    *,
+    terminal: Annotated[list[str] | None, Parameter(negative=())] = None,
+    host: str = "127.0.0.1",
+    port: int = PORT,
+    timeout: float = 300.0,
+    grace: float = 30.0,
+    tokens: Path | None = None,
+    trusted_host: Annotated[list[str] | None, Parameter(negative=())] = None,
+    cert: Path | None = None,
+    key: Path | None = None,
+) -> int:
+    """Serve terminals to people and programs until Ctrl-C or SIGTERM. SIGHUP reads the tokens again.
+
+    Without tokens every program of this machine may do everything, and no other machine reaches the gateway. A token
+    is named in the file by the environment variable that holds it, or by its SHA-256; clients find theirs in
+    GREENROOM_TOKEN.
+
+    Parameters
+    ----------
+    terminal
+        A terminal that can be asked; give it once for each.
+    host
+        The address to listen on. Without access tokens only this machine's own addresses are allowed.
+    port
+        The port to listen on; 0 takes a free one and prints it.
+    timeout
+        Seconds until an unanswered form expires, where its ask says nothing else; 0 means never.
+    grace
+        Seconds that a client which lost its connection may be away before its forms are withdrawn.
+    tokens
+        A TOML file of access tokens, a table for each: `token_env` or `token_sha256`, `expires`, and what it grants
+        (`attach`, `answer`, `ask`, `ask_as`, `tools`: lists of names; `tree`, `admin`: true).
+    trusted_host
+        A further name, such as greenroom.example:8443, under which the gateway may be called; once for each.
+    cert
+        The certificate chain for TLS, as PEM.
+    key
+        The key of the certificate, as PEM.
+    """
+    access = None if tokens is None else Access(await trio.to_thread.run_sync(read_tokens, tokens))
+    tls = None if cert is None and key is None else await trio.to_thread.run_sync(_server_tls, cert, key)
+    screen = Screen(stderr=True)
+    async with open_runtime(timeout=timeout or None, tune_gc=True) as runtime:
+        for name in terminal or ():
+            runtime.terminals.add(name)
+        runtime.tools.add(describe_tool(runtime.tools))
+        try:
+            gateway = await runtime.serve(
+                host=host,
+                port=port,
+                trusted_hosts=trusted_host or (),
+                limits=GatewayLimits(grace=grace),
+                access=access,
+                tls=tls,
+            )
+        except OSError as error:
+            where = f"{host}:{port}"
+            raise ConfigError("BIND", f"Nothing can listen at {where}: {error.strerror}. Try --port 0.") from None
+        print(gateway.url, flush=True)
+        screen.print("Stop with Ctrl-C.", style="dim")
+        await _until_stopped(tokens, access, screen)
+        screen.print("Stopping.", style="dim")
+    return 0
+
+
+def _server_tls(cert: Path | None, key: Path | None) -> ssl.SSLContext:
+    if cert is None or key is None:
+        raise ConfigError("TLS", "TLS needs a certificate and its key: give both --cert and --key.")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(cert, key)
+    except OSError as error:  # ssl.SSLError is one
+        raise ConfigError("TLS", f"{cert} and {key} are no certificate and its key: {error}.") from None
+    return context
+
+
+async def _until_stopped(tokens: Path | None, access: Access | None, screen: Screen) -> None:
+    """Wait for SIGINT or SIGTERM, reading the tokens again at each SIGHUP.
+
+    Stopping takes a second or two, whatever clients do; further SIGTERMs change nothing, a second Ctrl-C ends the
+    process at once.
+    """
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
+        async for number in signals:
+            if number != signal.SIGHUP:
+                break
+            if tokens is not None and access is not None:
+                try:
+                    access.replace(await trio.to_thread.run_sync(read_tokens, tokens))
+                    screen.print("The tokens were read again.", style="dim")
+                except ConfigError as error:  # those there are stay
+                    print_error(error)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)

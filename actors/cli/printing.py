@@ -1,0 +1,37 @@
+"""What a command prints: JSON for a program, errors for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+import msgspec
+from rich.console import Console as Screen
+from rich.text import Text
+
+from greenroom.actors.cli.drawing import plain
+from greenroom.protocol.errors import Deadlock, GreenroomError
+
+__all__ = ["print_error", "print_json"]
+
+
+def print_json(value: object) -> None:
+    """Print a value on standard output, indented."""
+    print(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+
+
+def print_error(error: GreenroomError) -> None:
+    """Say on standard error what was refused or has failed, with all that it names."""
+    screen = Screen(stderr=True, soft_wrap=True)
+    screen.print(Text.assemble((error.code, "bold red"), "  ", plain(error.message)))
+    if isinstance(error, Deadlock):
+        screen.print(Text("  " + " -> ".join(plain(name) for name in error.path)))
+    for problem in error.context.get("problems", ()):
+        screen.print(Text(f"  {plain(_sentence(problem))}"))
+
+
+def _sentence(problem: object) -> str:
+    if isinstance(problem, Mapping):
+        told = cast("Mapping[str, object]", problem)
+        return ": ".join(str(part) for part in (told.get("field"), told.get("detail")) if part)
+    return str(problem)
