@@ -25,6 +25,7 @@ from greenroom.protocol.workflows.definition import (
 )
 from greenroom.protocol.workflows.drafts import complete_draft, complete_phase_draft, complete_task_draft, expand_steps
 from greenroom.protocol.workflows.edit import Edit, Failure, Success
+from greenroom.protocol.workflows.event import WorkflowEvent
 from greenroom.protocol.workflows.gate import Gate
 from greenroom.protocol.workflows.node import Node
 from greenroom.protocol.workflows.options import PhaseOptions, TaskOptions
@@ -111,6 +112,7 @@ __all__ = [
     "Workflow",
     "WorkflowDefinition",
     "WorkflowDraft",
+    "WorkflowEvent",
     "WorkflowFunction",
     "WorkflowPatch",
     "WorkflowResult",
