@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 
-from bench import database, relation
+from bench import database, relation, schemas
 from bench.harness import rate, times
 from greenroom import open_runtime
 from greenroom.actors.workspace import WorkspaceManager
@@ -65,3 +65,18 @@ async def database_equality() -> float:
 async def relation_two_levels() -> float:
     """Statements that read rows, for a hundred rows with what belongs to them and what belongs to that."""
     return await relation.two_levels()
+
+
+# -------------------------------------------------------------------- schemas
+
+
+@times("infer/1000-samples")
+async def infer_samples() -> float:
+    """Milliseconds of inferring what a thousand nested records have in common."""
+    return await schemas.infer()
+
+
+@times("endpoint/check")
+async def endpoint_check() -> float:
+    """Microseconds of a call whose arguments are checked against what samples have in common."""
+    return await schemas.check()

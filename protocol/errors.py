@@ -11,8 +11,8 @@
     │   └── TerminalDeadlock     (also a Deadlock)
     ├── PatternError             INVALID LOOKAROUND BACKREFERENCE REPEAT LENGTH
     ├── WorkflowError
-    ├── DatabaseError
-    ├── RelationError
+    ├── DatabaseError            CLOSED NOT_FOUND CONFLICT VALIDATION ABORTED MIGRATION CONFORMANCE DRIVER
+    ├── RelationError            INVALID UNKNOWN_RELATION NOT_THROUGH
     ├── WorkspaceError           MODALITY RANGE PATTERN UNMATCHED AMBIGUOUS SURROGATE PATH CHANGED LIMIT IO
     ├── ConversationError
     ├── JournalError             OWNED FOREIGN NEWER CORRUPT READONLY FULL IO BUSY REFUSED STALE ENDED GAP CLOSED

@@ -9,7 +9,7 @@ import msgspec
 
 from greenroom.protocol.errors import ToolError
 from greenroom.protocol.schemas import REFUSED, Contract, fault_text
-from greenroom.protocol.schemas.infer import samples_to_schema, schema_to_object
+from greenroom.protocol.schemas.infer import infer_schema, schema_to_object
 from greenroom.runtime.tools import Tool
 
 __all__ = ["endpoint_tool"]
@@ -28,7 +28,7 @@ def endpoint_tool(
     """A tool that takes arguments such as the samples, and hands them to `execute` as one dict.
 
     What it advertises and what it checks are one schema, inferred here once (`format`, `enum`: see
-    `samples_to_schema`). Arguments are read before: texts that spell numbers become such, unknown ones are dropped.
+    `infer_schema`). Arguments are read before: texts that spell numbers become such, unknown ones are dropped.
     Samples that are no records are the one argument `value`. With `validate=False` the very dict that came is handed
     on, unchecked. `execute` may be async; what it raises passes.
 
@@ -37,7 +37,7 @@ def endpoint_tool(
     """
     if not samples:
         raise ToolError("TOOL", f"endpoint requires at least one sample, and {name} has none", {"name": name})
-    parameters = schema_to_object(samples_to_schema(samples, format=format, enum=enum))
+    parameters = schema_to_object(infer_schema(samples, format=format, enum=enum))
     contract = Contract(parameters)
 
     def call(args: dict[str, Any]) -> Any:

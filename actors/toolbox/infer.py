@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from greenroom.protocol.errors import ToolError
 from greenroom.protocol.schemas import REFUSED, Arguments, Contract, NotJson, Refusal, clone_json
-from greenroom.protocol.schemas.infer import samples_to_schema, schema_to_object
+from greenroom.protocol.schemas.infer import infer_schema, schema_to_object
 from greenroom.runtime.tools import Tool
 
 __all__ = ["infer_tool"]
@@ -58,7 +58,7 @@ def infer_tool(*, name: str = "infer", description: str = DESCRIPTION) -> Tool:
             shown = clone_json(args)
             context = {"args": str(shown) if isinstance(shown, NotJson) else shown}
             raise ToolError("TOOL", f"malformed infer arguments: {call}", context)
-        schema = samples_to_schema(call.samples, format=call.format is True, enum=call.enum is True)
+        schema = infer_schema(call.samples, format=call.format is True, enum=call.enum is True)
         if call.candidates is UNSET:
             return schema_to_object(schema)
         contract = Contract(schema)

@@ -11,6 +11,7 @@ import json
 import math
 import re
 from calendar import isleap, monthrange
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any, Final, cast, final
 
@@ -18,7 +19,7 @@ from greenroom.protocol.errors import ToolError
 from greenroom.protocol.schemas.gates import is_array
 from greenroom.protocol.text import WHITE_SPACE, number_text
 
-__all__ = ["MAX_DEPTH", "MAX_PROPERTIES", "samples_to_schema", "schema_to_object", "text_format"]
+__all__ = ["MAX_DEPTH", "MAX_PROPERTIES", "infer_schema", "schema_to_object", "text_format"]
 
 MAX_DEPTH: Final = 32
 """Nested containers that are described; deeper ones are anything."""
@@ -33,7 +34,7 @@ _LONGEST: Final = 128
 _Schema = dict[str, Any]
 
 
-def samples_to_schema(
+def infer_schema(
     samples: list[Any],
     *,
     format: bool = False,
@@ -49,6 +50,7 @@ def samples_to_schema(
     refuses members that no sample has. A budget that is no positive number counts as the default.
 
     Raises `ToolError` (TOOL) if `samples` is no list or a switch no bool. The samples are neither changed nor kept.
+    Equal parts of the schema may be one dict, as parts of the samples may.
     """
     if type(samples) is not list or not all(type(switch) is bool for switch in (format, enum, closed)):
         raise ToolError("TOOL", "Inference takes a list of samples, and true or false for format, enum and closed.")
@@ -66,7 +68,7 @@ def schema_to_object(schema: _Schema) -> _Schema:
 
 @final
 class _Inference:
-    """One inference: its switches, the containers on the way, and what was inferred of shared ones already."""
+    """One inference: its switches, the containers on the way, and the schemas that were made so far."""
 
     def __init__(self, format: bool, enum: bool, breadth: int, closed: bool) -> None:
         self._format = format
@@ -77,6 +79,13 @@ class _Inference:
         """The containers that what is looked at stands in: one that is met again is a circle."""
         self._known: dict[tuple[object, int], _Schema] = {}
         """By what was looked at, and how deep there was to go. Shared containers would take exponential time else."""
+        self._made: dict[tuple[object, ...], _Schema] = {}
+        """What values alone come to, by the identity of its parts: equal schemas are one, and compared as such."""
+        self._texts: dict[int, str] = {}
+        """The canonical texts of such schemas, where they were needed."""
+        self._plain: dict[type, _Schema] = {kind: {"type": name} for kind, name in _PLAIN.items()}
+        self._number: _Schema = {"type": "number"}
+        self._anything: _Schema = {}
 
     def slot(self, values: Sequence[Any], depth: int) -> _Schema:
         """The schema of all that stands at one place."""
@@ -86,22 +95,19 @@ class _Inference:
             return self._remembered(tuple(map(id, values)), depth, lambda: self._merge(values, depth))
         if self._enum and (members := _enumeration(values)) is not None:
             return {"enum": members}
-        schema = self._unify(values, depth)
-        if self._format and schema == {"type": "string"}:
-            formats = {text_format(value) if type(value) is str else None for value in values}
-            found = formats.pop()
-            if not formats and found is not None:
-                schema["format"] = found
+        schema = self._unify(values, depth).copy()
+        if self._format and schema == {"type": "string"} and (found := _common_format(values)) is not None:
+            schema["format"] = found
         return schema
 
     def _merge(self, rows: Sequence[dict[Any, Any]], depth: int) -> _Schema:
         """One record for all rows, each member a place of its own."""
         here = {id(row) for row in rows}
         self._path |= here
-        columns: dict[str, list[Any]] = {}
+        columns: defaultdict[str, list[Any]] = defaultdict(list)
         for row in rows:
             for name, value in row.items():
-                columns.setdefault(name, []).append(value)
+                columns[name].append(value)
         names = sorted(columns, key=_units)
         kept = names[: self._breadth]
         properties = {name: self.slot(columns[name], depth - 1) for name in kept}
@@ -120,41 +126,52 @@ class _Inference:
 
     def _unify(self, values: Sequence[Any], depth: int) -> _Schema:
         """What each value is by itself; one schema if they agree, else an `anyOf` of the different ones."""
-        found: dict[str, _Schema] = {}
+        found: dict[int, _Schema] = {}
         for value in values:
-            scalar = _scalar(value)
-            if scalar is not None:
-                if scalar not in found:
-                    found[scalar] = json.loads(scalar)
-            else:
-                schema = self._alone(value, depth)
-                found[_canonical(schema)] = schema
-        if _NUMBER in found:
-            found.pop(_INTEGER, None)
+            schema = self._alone(value, depth)
+            found[id(schema)] = schema
+        if id(self._number) in found:
+            found.pop(id(self._plain[int]), None)
         if len(found) == 1:
             return next(iter(found.values()))
-        return {"anyOf": [found[text] for text in sorted(found, key=_units)]}
+        variants = sorted(found.values(), key=lambda schema: _units(self._text(schema)))
+        return self._one(("anyOf", *map(id, variants)), lambda: {"anyOf": variants})
 
     def _alone(self, value: Any, depth: int) -> _Schema:
-        """A container by itself: neither formats nor enumerations beneath, and all of its members required."""
-        if depth <= 0 or id(value) in self._path:
-            return {}
-        return self._remembered(id(value), depth, lambda: self._describe(value, depth))
+        """A value by itself; of a container neither formats nor enumerations beneath, and all members required."""
+        kind = type(value)  # pyright: ignore[reportUnknownVariableType]  # of anything
+        plain = self._plain.get(kind)  # pyright: ignore[reportUnknownArgumentType]
+        if plain is not None:
+            return plain
+        if kind is float:
+            if not math.isfinite(value):
+                return self._anything
+            return self._plain[int] if value.is_integer() else self._number
+        if kind is list or kind is dict:
+            if depth <= 0 or id(value) in self._path:
+                return self._anything
+            return self._remembered(id(value), depth, lambda: self._describe(value, depth))
+        return self._plain[str] if isinstance(value, datetime.datetime) else self._anything
 
     def _describe(self, value: Any, depth: int) -> _Schema:
         here = id(value)
         self._path.add(here)
         if is_array(value):
             elements = value[: self._breadth]
-            schema: _Schema = {"type": "array"}
-            if elements:
-                schema["items"] = self._unify(elements, depth - 1)
+            items = self._unify(elements, depth - 1) if elements else None
+            schema = self._one(
+                ("array", id(items)), lambda: {"type": "array"} if items is None else {"type": "array", "items": items}
+            )
         else:
             record: dict[str, Any] = value
             names = sorted(record, key=_units)
             kept = names[: self._breadth]
-            properties = {name: self._unify([record[name]], depth - 1) for name in kept}
-            schema = self._record(properties, list(kept), cut=len(kept) < len(names))
+            cut = len(kept) < len(names)
+            properties = {name: self._alone(record[name], depth - 1) for name in kept}
+            schema = self._one(
+                ("object", cut, *kept, *map(id, properties.values())),
+                lambda: self._record(properties, list(kept), cut=cut),
+            )
         self._path.remove(here)
         return schema
 
@@ -164,57 +181,64 @@ class _Inference:
             known = self._known[what, depth] = infer()
         return known
 
+    def _one(self, parts: tuple[object, ...], make: Callable[[], _Schema]) -> _Schema:
+        """The one schema of these parts, which are kept, so that an identity is never another one's later."""
+        made = self._made.get(parts)
+        if made is None:
+            made = self._made[parts] = make()
+        return made
 
-_NULL: Final = '{"type":"null"}'
-_BOOLEAN: Final = '{"type":"boolean"}'
-_INTEGER: Final = '{"type":"integer"}'
-_NUMBER: Final = '{"type":"number"}'
-_STRING: Final = '{"type":"string"}'
-_ANYTHING: Final = "{}"
+    def _text(self, schema: _Schema) -> str:
+        text = self._texts.get(id(schema))
+        if text is None:
+            text = self._texts[id(schema)] = _canonical(schema)
+        return text
 
 
-def _scalar(value: Any) -> str | None:
-    """The canonical text of the schema of a value that holds no others; None for a list or a record."""
-    kind = type(value)  # pyright: ignore[reportUnknownVariableType]  # of anything
-    if kind is str:
-        return _STRING
-    if kind is int:
-        return _INTEGER
-    if kind is float:
-        if not math.isfinite(value):
-            return _ANYTHING
-        return _INTEGER if value.is_integer() else _NUMBER
-    if kind is list or kind is dict:
-        return None
-    if kind is bool:
-        return _BOOLEAN
-    if value is None:
-        return _NULL
-    return _STRING if isinstance(value, datetime.datetime) else _ANYTHING
+_PLAIN: Final[dict[type, str]] = {str: "string", int: "integer", bool: "boolean", type(None): "null"}
+"""Types of values, and how a schema names them. Whether a float is whole depends on its value."""
 
 
 def _enumeration(values: Sequence[Any]) -> list[Any] | None:
     """The different values, sorted, of a column that repeats few texts or few numbers; None if it is no such column."""
     if len(values) < 2:
         return None
-    if not all(type(value) is str for value in values) and not all(_is_number(value) for value in values):
+    kinds = set(map(type, values))
+    if kinds != {str} and not (kinds <= {int, float} and all(map(_is_number, values))):
         return None
+    seen: set[Any] = set()
     members: dict[str, Any] = {}
     for value in values:
+        if value in seen:
+            continue
+        seen.add(value)
         members.setdefault(_leaf(value), value)
         if len(members) > _MOST_DISTINCT:
             return None
     return [members[text] for text in sorted(members, key=_units)] if len(members) < len(values) else None
 
 
+def _common_format(values: Sequence[Any]) -> str | None:
+    """The format that all of these texts show, if they do."""
+    format = _format_of(values[0])
+    return format if format is not None and all(_format_of(value) == format for value in values) else None
+
+
+def _format_of(value: Any) -> str | None:
+    return text_format(value) if type(value) is str else None
+
+
 def _is_number(value: Any) -> bool:
     return type(value) is int or (type(value) is float and math.isfinite(value))
+
+
+_QUOTED: Final = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def _leaf(value: Any) -> str:
     """Canonical text of something that holds nothing else."""
     if type(value) is str:
-        return json.dumps(value, ensure_ascii=False)
+        return _QUOTED(value)
     if _is_number(value):
         try:
             return number_text(value)

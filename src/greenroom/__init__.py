@@ -3,30 +3,42 @@
 from greenroom.actors.bridge import asgi_app, terminal_routes
 from greenroom.actors.client import Client, Reconnect, connect
 from greenroom.actors.client.prompt import PromptClient, open_prompt_client
+from greenroom.actors.database import Database, json_driver, memory_driver, sqlite_driver
 from greenroom.actors.gateway import Access, AccessToken, Gateway, GatewayLimits, read_tokens
+from greenroom.actors.relation import RelationManager
 from greenroom.actors.system import Runtime, open_runtime
 from greenroom.actors.terminal import MemoryTerminalStore, Terminal, TerminalManager, TerminalStore
 from greenroom.actors.toolbox.answer import answer_tool
 from greenroom.actors.toolbox.ask import ask_tool, infer_terminal_code
+from greenroom.actors.toolbox.database import database_tool
 from greenroom.actors.toolbox.describe import describe_tool
 from greenroom.actors.toolbox.endpoint import endpoint_tool
 from greenroom.actors.toolbox.infer import infer_tool
+from greenroom.actors.toolbox.relation import relation_tool
+from greenroom.actors.toolbox.workspace import workspace_tool
+from greenroom.actors.workspace import Workspace, WorkspaceManager
 from greenroom.protocol.access import Grants
+from greenroom.protocol.database import Condition, Order, Query
 from greenroom.protocol.errors import (
     ActorDeadlock,
     ActorError,
     ConfigError,
+    DatabaseError,
     Deadlock,
     FormError,
     GreenroomError,
     PatternError,
+    RelationError,
     RpcError,
     TerminalDeadlock,
     TerminalError,
     ToolDeadlock,
     ToolError,
+    WorkspaceError,
 )
 from greenroom.protocol.forms import FieldError, Form, FormSchema, parse_form
+from greenroom.protocol.relations import belongs_to, has_many, has_morph, has_one, has_through
+from greenroom.protocol.schemas.infer import infer_schema
 from greenroom.protocol.terminals import AnswerFailure, AnswerRefusal, AnswerResult, AnswerSuccess, PendingForm
 from greenroom.protocol.tools import ToolCall, ToolDefinition, ToolFailure, ToolResult, ToolSuccess
 from greenroom.protocol.tree import TreeSnapshot
@@ -51,7 +63,10 @@ __all__ = [
     "AnswerResult",
     "AnswerSuccess",
     "Client",
+    "Condition",
     "ConfigError",
+    "Database",
+    "DatabaseError",
     "Deadlock",
     "FieldError",
     "Form",
@@ -64,11 +79,15 @@ __all__ = [
     "Leaf",
     "MemoryTerminalStore",
     "Message",
+    "Order",
     "PatternError",
     "PendingForm",
     "PromptClient",
+    "Query",
     "Reconnect",
     "Ref",
+    "RelationError",
+    "RelationManager",
     "Reply",
     "Request",
     "Restart",
@@ -91,22 +110,37 @@ __all__ = [
     "Tree",
     "TreeSnapshot",
     "Withdrawn",
+    "Workspace",
+    "WorkspaceError",
+    "WorkspaceManager",
     "answer_of",
     "answer_tool",
     "asgi_app",
     "ask_tool",
+    "belongs_to",
     "connect",
     "current_actor",
+    "database_tool",
     "describe_tool",
     "endpoint_tool",
     "handles",
+    "has_many",
+    "has_morph",
+    "has_one",
+    "has_through",
+    "infer_schema",
     "infer_terminal_code",
     "infer_tool",
+    "json_driver",
+    "memory_driver",
     "open_prompt_client",
     "open_runtime",
     "parse_form",
     "read_tokens",
+    "relation_tool",
     "run_tree",
+    "sqlite_driver",
     "terminal_routes",
     "tool_function",
+    "workspace_tool",
 ]

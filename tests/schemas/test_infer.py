@@ -15,7 +15,7 @@ from greenroom.actors.toolbox.endpoint import endpoint_tool
 from greenroom.actors.toolbox.infer import infer_tool
 from greenroom.protocol.errors import ToolError
 from greenroom.protocol.schemas import REFUSED, Contract
-from greenroom.protocol.schemas.infer import samples_to_schema, schema_to_object, text_format
+from greenroom.protocol.schemas.infer import infer_schema, schema_to_object, text_format
 
 ANY: dict[str, Any] = {}
 INTEGER, NUMBER, STRING, BOOLEAN, NULL = ({"type": name} for name in ("integer", "number", "string", "boolean", "null"))
@@ -100,14 +100,14 @@ TABLE: list[tuple[int, list[Any], dict[str, Any], Any]] = [
 )
 def test_samples_give_the_narrowest_schema_that_they_all_show(samples: Any, options: Any, schema: Any) -> None:
     before = json.dumps(samples)
-    found = samples_to_schema(samples, **options)
+    found = infer_schema(samples, **options)
     assert found == schema
     assert json.dumps(samples) == before
 
 
 @pytest.mark.case("schemas", 13)
 def test_what_is_no_record_is_wrapped_in_one() -> None:
-    schema = samples_to_schema([{"a": 1}, "x"])
+    schema = infer_schema([{"a": 1}, "x"])
     assert schema_to_object(schema) == obj("value", value=schema)
     assert schema_to_object(obj()) == obj()
 
@@ -141,7 +141,7 @@ def test_a_format_is_of_the_whole_text(text: str, format: str | None) -> None:
 
 @pytest.mark.case("schemas", 25)
 def test_too_many_members_leave_the_record_open() -> None:
-    schema = samples_to_schema([{f"k{number}": 1 for number in range(257)}])
+    schema = infer_schema([{f"k{number}": 1 for number in range(257)}])
     assert len(schema["properties"]) == 256
     assert schema["additionalProperties"] is True
     assert "k99" not in schema["properties"]
@@ -149,7 +149,7 @@ def test_too_many_members_leave_the_record_open() -> None:
 
 @pytest.mark.case("schemas", 27)
 def test_what_is_nested_too_deep_is_anything() -> None:
-    schema, levels = samples_to_schema([nested(33)]), 0
+    schema, levels = infer_schema([nested(33)]), 0
     while schema:
         schema, levels = schema["properties"]["a"], levels + 1
     assert levels == 32
@@ -346,7 +346,7 @@ FINITE = st.recursive(
 def test_every_sample_fits_and_their_order_does_not_matter(
     samples: list[Any], format: bool, enum: bool, order: random.Random
 ) -> None:
-    schema = samples_to_schema(samples, format=format, enum=enum)
+    schema = infer_schema(samples, format=format, enum=enum)
     contract = Contract(schema)
     for sample in samples:
         assert contract.check(sample)
@@ -354,28 +354,29 @@ def test_every_sample_fits_and_their_order_does_not_matter(
         assert contract.parse(sample) is not REFUSED
     shuffled = list(samples)
     order.shuffle(shuffled)
-    assert json.dumps(samples_to_schema(shuffled, format=format, enum=enum)) == json.dumps(schema)
+    assert json.dumps(infer_schema(shuffled, format=format, enum=enum)) == json.dumps(schema)
 
 
 @given(st.lists(JSON | st.binary() | st.just(CYCLE) | st.just({1: 2}) | st.just((1,)), max_size=5))
 def test_hostile_values_never_crash(samples: list[Any]) -> None:
     if all(type(sample) is not dict or all(type(name) is str for name in sample) for sample in samples):
-        samples_to_schema(samples, format=True, enum=True)
+        infer_schema(samples, format=True, enum=True)
 
 
 def test_shared_containers_take_no_exponential_time() -> None:
     value: Any = 1
     for _ in range(31):
         value = {"a": value, "b": value}
-    assert samples_to_schema([value])["required"] == ["a", "b"]
+    assert infer_schema([value])["required"] == ["a", "b"]
+    assert infer_schema([[value]])["items"]["required"] == ["a", "b"]
     row: Any = 1
     for _ in range(31):
         row = [row, row]
-    assert samples_to_schema([row])["type"] == "array"
+    assert infer_schema([row])["type"] == "array"
 
 
 def test_a_circle_is_anything_where_it_closes() -> None:
     record: dict[str, Any] = {"a": 1}
     record["self"] = record
-    assert samples_to_schema([record]) == obj("a self", a=INTEGER, self=ANY)
-    assert samples_to_schema([CYCLE]) == arr(ANY)
+    assert infer_schema([record]) == obj("a self", a=INTEGER, self=ANY)
+    assert infer_schema([CYCLE]) == arr(ANY)

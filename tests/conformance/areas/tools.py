@@ -8,7 +8,16 @@ from typing import Any, NamedTuple
 import trio
 
 from greenroom.actors.system import Runtime, open_runtime
-from greenroom.actors.toolbox import answer_tool, ask_tool, database_tool, describe_tool, relation_tool
+from greenroom.actors.toolbox import (
+    answer_tool,
+    ask_tool,
+    database_tool,
+    describe_tool,
+    infer_tool,
+    relation_tool,
+    workspace_tool,
+)
+from greenroom.actors.workspace import WorkspaceManager
 from greenroom.protocol.errors import GreenroomError
 from greenroom.protocol.tools import ToolCall, ToolResult, ToolSuccess
 from greenroom.runtime.tools import Tool, ToolManager, tool_function
@@ -23,6 +32,8 @@ BUILT_IN: dict[str, Callable[[Runtime], Tool]] = {
     "answer": lambda runtime: answer_tool(runtime.terminals, "answerer"),
     "database": lambda runtime: database_tool(runtime.tree),
     "relation": lambda _: relation_tool({}),
+    "workspace": lambda runtime: workspace_tool(WorkspaceManager(runtime.tree)),
+    "infer": lambda _: infer_tool(),
 }
 
 
@@ -149,8 +160,9 @@ async def function(given: Any) -> Any:
 async def parameters(given: Any) -> Any:
     async with open_runtime(wall_clock=trio.current_time) as runtime:
         tool = BUILT_IN[given["tool"]](runtime)
-    assert tool.arguments is not None, "a built-in tool declares its arguments as structs"
-    return {"name": tool.name, "parameters": _without_descriptions(tool.arguments.canonical)}
+    # A tool that reads its arguments by itself has one form of its schema.
+    schema = tool.parameters if tool.arguments is None else tool.arguments.canonical
+    return {"name": tool.name, "parameters": _without_descriptions(schema)}
 
 
 def _without_descriptions(schema: Any, named: bool = False) -> Any:
