@@ -3,6 +3,7 @@
 from greenroom.actors.database.battery import check_driver
 from greenroom.actors.database.database import Database
 from greenroom.actors.database.drivers import json_driver, memory_driver, sqlite_driver
+from greenroom.actors.database.files import FILE, DatabaseFiles
 from greenroom.actors.database.plain import Driver
 from greenroom.actors.database.resolver import MEMORY_DRIVERS, DatabaseResolver, DriverFactory
 from greenroom.actors.database.session import Session
@@ -18,8 +19,10 @@ from greenroom.actors.database.transaction import Transaction
 
 __all__ = [
     "DEFINITION_TABLES",
+    "FILE",
     "MEMORY_DRIVERS",
     "Database",
+    "DatabaseFiles",
     "DatabaseResolver",
     "DefinitionStore",
     "Driver",

@@ -129,6 +129,11 @@ class DocumentStorage(SqliteStorage):
         except OSError as error:
             raise driver_failure(f"{path} cannot be written: {error.strerror}") from error
 
+    def stamped(self) -> Stamp | None:
+        """What the file says of its tables, if there is one and it is stamped."""
+        found = self._read()
+        return None if found is None or found.metadata is UNSET else found.metadata
+
     def backup(self, path: str) -> None:
         """See `Storage.backup`: the same document."""
         self._write(Path(path).absolute(), self._document(self._layouts))

@@ -101,9 +101,7 @@ class Create(Struct, tag_field="operation", tag="create"):
 
     id: Annotated[str, Meta(min_length=1, description="A name for the new database.")]
     tables: Annotated[dict[str, TableDeclaration], Meta(description="The tables by name.")]
-    driver: Annotated[str, Meta(min_length=1, description="What keeps the rows; memory if left out.")] | UnsetType = (
-        UNSET
-    )
+    driver: Annotated[str, Meta(min_length=1, description="What keeps the rows; usually left out.")] | UnsetType = UNSET
     primary: (
         Annotated[dict[str, Name], Meta(description="The key column of each table where it is not id.")] | UnsetType
     ) = UNSET
@@ -195,6 +193,7 @@ def database_tool(
     databases: Mapping[str, Database] | None = None,
     store: DefinitionStore | None = None,
     drivers: Mapping[str, DriverFactory] | None = None,
+    driver: str = "memory",
     generator: KeyFunction | None = None,
     limit: int = DATABASE_TOOL_LIMIT,
     timeout_ms: int | None = None,
@@ -209,11 +208,12 @@ def database_tool(
     """The tool `database` over the databases given and those that it creates, which are actors of the tree.
 
     `drivers` are the kinds of storage that may be named, each a function that makes the one of an id (default: `memory`
-    alone); `store` keeps the definitions of created databases, which are made anew when they are first used. A closed
-    or destroyed database given in `databases` is gone for its owner too. `limit` caps the rows of `records`,
-    `timeout_ms` bounds what reads or changes rows by condition or in number (None: no bound), `readonly` refuses every
-    change. `atomic` lets a list of rows be stored whole or not at all; `strict` refuses queries on unknown columns;
-    `clear` lets null in `changes` take an optional cell away; `erase` lets `destroy` remove a database's file.
+    alone), and `driver` is the one that is taken where none is named; `store` keeps the definitions of created
+    databases, which are made anew when they are first used. A closed or destroyed database given in `databases` is gone
+    for its owner too. `limit` caps the rows of `records`, `timeout_ms` bounds what reads or changes rows by condition
+    or in number (None: no bound), `readonly` refuses every change. `atomic` lets a list of rows be stored whole or not
+    at all; `strict` refuses queries on unknown columns; `clear` lets null in `changes` take an optional cell away;
+    `erase` lets `destroy` remove a database's file.
 
     It raises `ToolError`: TOOL for what no database was asked, DATABASE for what one refused, with its own code in the
     context. Raises `ToolError` TOOL here for a `timeout_ms` that is no such number.
@@ -226,7 +226,7 @@ def database_tool(
         tree, handles=databases, drivers=drivers, generator=generator, store=store, strict=strict
     )
     seconds = None if timeout_ms is None else timeout_ms / 1000
-    operations = _Operations(resolver, limit, seconds, atomic=atomic, clear=clear, erase=erase)
+    operations = _Operations(resolver, driver, limit, seconds, atomic=atomic, clear=clear, erase=erase)
 
     async def database(call: Call) -> dict[str, Any]:
         operation = str(call.__struct_config__.tag)
@@ -262,6 +262,7 @@ class _Operations:
     def __init__(
         self,
         resolver: DatabaseResolver,
+        driver: str,
         limit: int,
         seconds: float | None,
         *,
@@ -270,6 +271,7 @@ class _Operations:
         erase: bool,
     ) -> None:
         self._resolver = resolver
+        self._driver = driver
         self._limit = limit
         self._seconds = seconds
         self._atomic = atomic
@@ -300,7 +302,7 @@ class _Operations:
     async def _create(self, call: Create) -> dict[str, Any]:
         definition = DatabaseDefinition(
             call.id,
-            "memory" if call.driver is UNSET else call.driver,
+            self._driver if call.driver is UNSET else call.driver,
             {name: {"columns": table.columns} for name, table in call.tables.items()},
             call.primary,
             call.indexes,

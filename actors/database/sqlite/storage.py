@@ -19,7 +19,7 @@ from greenroom.actors.database.sqlite.faults import is_busy, is_taken, typed
 from greenroom.actors.database.sqlite.functions import register_functions
 from greenroom.actors.database.sqlite.statements import Statements
 from greenroom.actors.database.storage import Exists, Stop, driver_failure
-from greenroom.protocol.database import Aggregate, Cell, Cells, Comparison, Key, Layout, Migration, Order, whole
+from greenroom.protocol.database import Aggregate, Cell, Cells, Comparison, Key, Layout, Migration, Order, Stamp, whole
 
 __all__ = ["MEMORY", "PATIENCE", "SqliteStorage"]
 
@@ -219,6 +219,14 @@ class SqliteStorage:
         return None if cell is None else whole(cell)
 
     # ---------------------------------------------------------------- files
+
+    def stamped(self) -> Stamp | None:
+        """What the file says of its tables; `None` without a file, or a stamp in it. Nothing is made or changed."""
+        if not Path(self.path).exists():
+            return None
+        with typed(self.path), contextlib.closing(self._connect()) as connection:
+            connection.execute(f"PRAGMA busy_timeout = {PATIENCE * 1000:.0f}")
+            return schema.read_stamp(sqlite_utils.Database(connection, execute_plugins=False), self.path)
 
     def backup(self, path: str) -> None:
         """See `Storage.backup`. It uses SQLite's backup interface, so that others may go on writing."""
