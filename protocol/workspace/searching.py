@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple, TypeAlias, TypeVar, final
@@ -64,7 +65,7 @@ def search_files(files: Iterable[File], query: Query, check: Check = unchecked) 
             for line, content, start, end in _checked(matcher.hits(text), check):
                 yield SearchMatch(file.path, line, start + 1, end - start, content)
 
-    return list(islice(matches(), query.limit))
+    return _at_most(query.limit, matches())
 
 
 def find_replacements(files: Iterable[File], query: Query, replacement: str, check: Check = unchecked) -> Replacement:
@@ -79,7 +80,7 @@ def find_replacements(files: Iterable[File], query: Query, replacement: str, che
     for file, text in _texts(files, check):
         if left == 0:
             break
-        spans = list(islice(_checked(matcher.spans(text), check), left))
+        spans = _at_most(left, _checked(matcher.spans(text), check))
         if spans:
             changed.append(rewrite(file, put_in(text, spans, replacement)))
             occurrences += len(spans)
@@ -103,6 +104,10 @@ def _checked(found: Iterable[T], check: Check) -> Iterator[T]:
     for one in found:
         check()
         yield one
+
+
+def _at_most(most: int | None, found: Iterable[T]) -> list[T]:
+    return list(islice(found, None if most is None else min(most, sys.maxsize)))
 
 
 def _has_bare_line_feed(query: Query) -> bool:

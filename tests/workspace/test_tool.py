@@ -169,6 +169,9 @@ async def test_a_limit_is_a_whole_number_from_one(desk: Desk) -> None:
         code, context = await desk.refused("search", query="x", limit=limit)
         assert (code, context) == ("TOOL", {"args": {"operation": "search", "query": "x", "limit": limit}})
     assert await desk.places("x", limit="1") == [(1, 1, 1)]
+    for limit in (2**63, 10**30, 1e300):
+        assert await desk.places("x", limit=limit) == await desk.places("x")
+        assert (await desk.call("replace", query="x", replacement="x", limit=limit))["occurrences"] > 0
 
 
 @pytest.mark.case("workspace", 9)
