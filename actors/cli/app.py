@@ -12,6 +12,7 @@ from greenroom.actors.cli.commands.answering import answer, attach, pending
 from greenroom.actors.cli.commands.asking import ask
 from greenroom.actors.cli.commands.looking import tree
 from greenroom.actors.cli.commands.serving import serve
+from greenroom.actors.cli.commands.tools import call, infer, tools
 from greenroom.actors.cli.demo import demo
 from greenroom.actors.cli.leaving import CTRL_C
 from greenroom.actors.cli.printing import print_error
@@ -19,7 +20,18 @@ from greenroom.protocol.errors import GreenroomError
 
 __all__ = ["app", "run"]
 
-COMMANDS: Final[tuple[Callable[..., Awaitable[int]], ...]] = (serve, ask, pending, answer, attach, tree, demo)
+COMMANDS: Final[tuple[Callable[..., Awaitable[int]], ...]] = (
+    serve,
+    ask,
+    pending,
+    answer,
+    attach,
+    tools,
+    call,
+    infer,
+    tree,
+    demo,
+)
 """Every command, in the order of the help."""
 
 app = App(

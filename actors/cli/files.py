@@ -11,20 +11,25 @@ import trio
 
 from greenroom.protocol.errors import ConfigError
 
-__all__ = ["read_object"]
+__all__ = ["read_json", "read_object"]
 
 
 async def read_object(path: Path) -> dict[str, Any] | None:
-    """The JSON object in the file; None if it holds some other JSON. Raises ConfigError FILE or JSON."""
+    """The JSON object in the file; None if it holds some other JSON. Raises as `read_json` does."""
+    value = await read_json(path)
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+
+
+async def read_json(path: Path) -> Any:
+    """The JSON value in the file, or in standard input for -. Raises ConfigError FILE or JSON."""
     try:
         text = (
             await trio.to_thread.run_sync(sys.stdin.read)
             if str(path) == "-"
             else await trio.Path(path).read_text("utf-8")
         )
-        value = json.loads(text)
+        return json.loads(text)
     except OSError as error:
         raise ConfigError("FILE", f"{path} cannot be read: {error.strerror}.", {"file": str(path)}) from None
     except (ValueError, RecursionError) as error:
         raise ConfigError("JSON", f"{path} is no JSON: {error}.", {"file": str(path)}) from None
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else None

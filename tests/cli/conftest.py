@@ -53,9 +53,9 @@ class Server(NamedTuple):
 
 
 @contextmanager
-def serving() -> Generator[Server]:
-    """A gateway with the terminals `reviewer` and `ops`."""
-    process = begin("serve", "--port", "0", "--terminal", "reviewer", "--terminal", "ops", "--grace", "0.5")
+def serving(*words: str) -> Generator[Server]:
+    """A gateway with the terminals `reviewer` and `ops`, and whatever else these words of its command say."""
+    process = begin("serve", "--port", "0", "--terminal", "reviewer", "--terminal", "ops", "--grace", "0.5", *words)
     try:
         assert process.stdout is not None
         url = process.stdout.readline().strip()

@@ -11,11 +11,11 @@ import trio
 from cyclopts import Parameter
 from rich.console import Console as Screen
 
+from greenroom.actors.cli.offering import offer_tools
 from greenroom.actors.cli.options import PORT
 from greenroom.actors.cli.printing import print_error
 from greenroom.actors.gateway import Access, GatewayLimits, read_tokens
 from greenroom.actors.system import open_runtime
-from greenroom.actors.toolbox.describe import describe_tool
 from greenroom.protocol.errors import ConfigError
 
 __all__ = ["serve"]
@@ -24,6 +24,8 @@ __all__ = ["serve"]
 async def serve(
     *,
     terminal: Annotated[list[str] | None, Parameter(negative=())] = None,
+    workspace: Annotated[list[Path] | None, Parameter(negative=())] = None,
+    database: Annotated[list[str] | None, Parameter(negative=())] = None,
     host: str = "127.0.0.1",
     port: int = PORT,
     timeout: float = 300.0,
@@ -43,6 +45,11 @@ async def serve(
     ----------
     terminal
         A terminal that can be asked; give it once for each.
+    workspace
+        A folder whose files the tool `workspace` reads and changes; once for each.
+    database
+        A database of the tool `database` and the file that keeps it, as in shop=shop.db; once for each. A name that
+        ends with .json is a JSON document, any other one is SQLite.
     host
         The address to listen on. Without access tokens only this machine's own addresses are allowed.
     port
@@ -67,7 +74,7 @@ async def serve(
     async with open_runtime(timeout=timeout or None, tune_gc=True) as runtime:
         for name in terminal or ():
             runtime.terminals.add(name)
-        runtime.tools.add(describe_tool(runtime.tools))
+        await offer_tools(runtime, workspace or (), database or ())
         try:
             gateway = await runtime.serve(
                 host=host,

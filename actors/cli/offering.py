@@ -1,0 +1,64 @@
+"""What `greenroom serve` offers to those who may call tools: data in the folders and files that it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import trio
+
+from greenroom.actors.database import FILE, MEMORY_DRIVERS, DatabaseFiles
+from greenroom.actors.system import Runtime
+from greenroom.actors.toolbox.database import database_tool
+from greenroom.actors.toolbox.describe import describe_tool
+from greenroom.actors.toolbox.infer import infer_tool
+from greenroom.actors.toolbox.workspace import workspace_tool
+from greenroom.actors.workspace import WorkspaceManager
+from greenroom.protocol.errors import ConfigError
+
+__all__ = ["offer_tools"]
+
+
+async def offer_tools(runtime: Runtime, folders: Iterable[Path], databases: Iterable[str]) -> None:
+    """Add the tools `describe` and `infer`; `workspace` if there are folders, which are its workspaces, the first one
+    active; `database` if there are databases, each spelled NAME=FILE.
+
+    Raises ConfigError DATABASE for what is spelled otherwise, `WorkspaceError` for a folder that cannot be a workspace
+    and `DatabaseError` for a file that holds something else.
+    """
+    runtime.tools.add((describe_tool(runtime.tools), infer_tool()))
+    roots, files = list(folders), _files(databases)
+    if roots:
+        workspaces = WorkspaceManager(runtime.tree)
+        for root in roots:
+            await workspaces.mount(root, _free_name(workspaces, root))
+        runtime.tools.add(workspace_tool(workspaces, undo=True))
+    if files:
+        kept = DatabaseFiles(files)
+        for name, file in files.items():
+            if not await trio.Path(file.parent).is_dir():
+                raise ConfigError("DATABASE", f"{name}={file} cannot be kept: there is no folder {file.parent}.")
+            await kept.get(name)  # what cannot be read is told now, not to whoever calls first
+        drivers = {**MEMORY_DRIVERS, FILE: kept.storage}
+        runtime.tools.add(database_tool(runtime.tree, store=kept, drivers=drivers, driver=FILE))
+
+
+def _files(databases: Iterable[str]) -> dict[str, Path]:
+    files: dict[str, Path] = {}
+    for spelled in databases:
+        name, _, file = spelled.partition("=")
+        if not name or not file:
+            raise ConfigError("DATABASE", f"{spelled} names no database and its file; write it as in shop=shop.db.")
+        if name in files:
+            raise ConfigError("DATABASE", f"The database {name} is given two files, {files[name]} and {file}.")
+        files[name] = Path(file)
+    return files
+
+
+def _free_name(workspaces: WorkspaceManager, root: Path) -> str:
+    """The folder's own name, with a number if another workspace has it."""
+    name = root.absolute().name or str(root)
+    number = 1
+    while workspaces.workspace(free := name if number == 1 else f"{name}~{number}") is not None:
+        number += 1
+    return free
