@@ -11,6 +11,7 @@ from typing import Any, final
 
 import msgspec
 
+from greenroom.actors.agent import AgentManager
 from greenroom.actors.gateway import Access, Gateway, GatewayLimits, Services, open_gateway
 from greenroom.actors.terminal import TerminalManager, TerminalStore
 from greenroom.protocol.emitter import ErrorHandler
@@ -31,12 +32,14 @@ GC_THRESHOLDS = (50_000, 20, 100)
 
 @final
 class Runtime:
-    """Everything that one program runs: the tree of actors, the terminals in it, and the tools it offers."""
+    """Everything that one program runs: the tree of actors, the terminals and agents in it, and the tools it offers."""
 
     def __init__(self, tree: Tree, terminals: TerminalManager, tools: ToolManager) -> None:
         self.tree = tree
         self.terminals = terminals
         """Who can be asked."""
+        self.agents = AgentManager(tree)
+        """The agents at the top; each may have others beneath it."""
         self.tools = tools
         """What the gateway offers to those who may call tools; empty until tools are added."""
 

@@ -14,7 +14,10 @@
     ├── DatabaseError            CLOSED NOT_FOUND CONFLICT VALIDATION ABORTED MIGRATION CONFORMANCE DRIVER
     ├── RelationError            INVALID UNKNOWN_RELATION NOT_THROUGH
     ├── WorkspaceError           MODALITY RANGE PATTERN UNMATCHED AMBIGUOUS SURROGATE PATH CHANGED LIMIT IO
-    ├── ConversationError
+    ├── AgentError               CONCURRENCY UNKNOWN EXISTS PLACE PARTIAL
+    │   └── AgentJobError        a job that ended before its agent was done; `partial` has the result
+    ├── ConversationError        SUMMARIZER SECTIONS
+    ├── ProviderError            AUTH REQUEST RATE OVERLOAD SERVER TIMEOUT NETWORK TRUNCATED PROTOCOL ABORTED
     ├── JournalError             OWNED FOREIGN NEWER CORRUPT READONLY FULL IO BUSY REFUSED STALE ENDED GAP CLOSED
     ├── ActorError               STOPPED MAILBOX_FULL UNKNOWN RESTARTS DEADLOCK
     │   └── ActorDeadlock        (also a Deadlock)
@@ -29,11 +32,16 @@ known and what to do; a context holds the same facts as JSON values. Secrets app
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from greenroom.protocol.agents import AgentResult, ProviderResult
 
 __all__ = [
     "ActorDeadlock",
     "ActorError",
+    "AgentError",
+    "AgentJobError",
     "BridgeError",
     "ConfigError",
     "ConversationError",
@@ -43,6 +51,7 @@ __all__ = [
     "GreenroomError",
     "JournalError",
     "PatternError",
+    "ProviderError",
     "RelationError",
     "RpcError",
     "TerminalDeadlock",
@@ -137,8 +146,50 @@ class WorkspaceError(GreenroomError):
     """
 
 
+class AgentError(GreenroomError):
+    """An agent that cannot do what it is asked to.
+
+    CONCURRENCY (it runs, and two runs would share what only one may have), UNKNOWN (a registry has nothing of that
+    name), EXISTS (its id is taken), PLACE (it lives nowhere), PARTIAL (see `AgentJobError`).
+    """
+
+
+class AgentJobError(AgentError):
+    """A job whose agent stopped or ran out of turns before it was done (code PARTIAL)."""
+
+    partial: AgentResult | None = None
+    """What there is of the result."""
+
+
 class ConversationError(GreenroomError):
-    """A conversation that cannot be read, written or restored."""
+    """A conversation that cannot be folded: SUMMARIZER (it has none), SECTIONS (a cap below one)."""
+
+
+class ProviderError(GreenroomError):
+    """A model that did not answer, or not to its end.
+
+    AUTH, REQUEST (it refuses what was sent), RATE, OVERLOAD, SERVER, TIMEOUT, NETWORK, TRUNCATED (it stopped before the
+    end of its answer), PROTOCOL (it sent what is no answer), ABORTED (it was told to stop). The context has `status`
+    (of HTTP) and `retry_after` (seconds) where there are such, and as `partial` the text that had come by then.
+    """
+
+    partial: ProviderResult | None = None
+    """All that had come by then."""
+
+    @property
+    def kind(self) -> str:
+        """The code in lower case."""
+        return self.code.lower()
+
+    @property
+    def status(self) -> int | None:
+        """The HTTP status, if there was one."""
+        return self.context.get("status")
+
+    @property
+    def retry_after(self) -> float | None:
+        """After how many seconds the server would take another request, if it said so."""
+        return self.context.get("retry_after")
 
 
 class JournalError(GreenroomError):

@@ -1,10 +1,12 @@
 """greenroom: agents, people and workflow runs ask each other whole forms, and nobody waits in a circle."""
 
+from greenroom.actors.agent import Agent, AgentRegistry, AgentRun, Conversation, ConversationManager
 from greenroom.actors.bridge import asgi_app, terminal_routes
 from greenroom.actors.client import Client, Reconnect, connect
 from greenroom.actors.client.prompt import PromptClient, open_prompt_client
 from greenroom.actors.database import Database, json_driver, memory_driver, sqlite_driver
 from greenroom.actors.gateway import Access, AccessToken, Gateway, GatewayLimits, read_tokens
+from greenroom.actors.providers import ScriptedProvider, ScriptedTurn
 from greenroom.actors.relation import RelationManager
 from greenroom.actors.system import Runtime, open_runtime
 from greenroom.actors.terminal import MemoryTerminalStore, Terminal, TerminalManager, TerminalStore
@@ -18,10 +20,24 @@ from greenroom.actors.toolbox.relation import relation_tool
 from greenroom.actors.toolbox.workspace import workspace_tool
 from greenroom.actors.workspace import Workspace, WorkspaceManager
 from greenroom.protocol.access import Grants
+from greenroom.protocol.agents import (
+    AgentResult,
+    Authority,
+    Budget,
+    ChatMessage,
+    MessageInput,
+    ProviderResult,
+    Rule,
+    Scope,
+    Usage,
+    Window,
+)
 from greenroom.protocol.database import Condition, Order, Query
 from greenroom.protocol.errors import (
     ActorDeadlock,
     ActorError,
+    AgentError,
+    AgentJobError,
     ConfigError,
     DatabaseError,
     Deadlock,
@@ -44,6 +60,7 @@ from greenroom.protocol.tools import ToolCall, ToolDefinition, ToolFailure, Tool
 from greenroom.protocol.tree import TreeSnapshot
 from greenroom.runtime.actor import Actor, Leaf, handles
 from greenroom.runtime.answers import answer_of
+from greenroom.runtime.cancel import Cancel
 from greenroom.runtime.context import current_actor
 from greenroom.runtime.messages import Message, Request, Withdrawn
 from greenroom.runtime.ref import Ref
@@ -58,13 +75,26 @@ __all__ = [
     "Actor",
     "ActorDeadlock",
     "ActorError",
+    "Agent",
+    "AgentError",
+    "AgentJobError",
+    "AgentRegistry",
+    "AgentResult",
+    "AgentRun",
     "AnswerFailure",
     "AnswerRefusal",
     "AnswerResult",
     "AnswerSuccess",
+    "Authority",
+    "Budget",
+    "Cancel",
+    "ChatMessage",
     "Client",
     "Condition",
     "ConfigError",
+    "Conversation",
+    "ConversationError",
+    "ConversationManager",
     "Database",
     "DatabaseError",
     "Deadlock",
@@ -79,10 +109,13 @@ __all__ = [
     "Leaf",
     "MemoryTerminalStore",
     "Message",
+    "MessageInput",
     "Order",
     "PatternError",
     "PendingForm",
     "PromptClient",
+    "ProviderError",
+    "ProviderResult",
     "Query",
     "Reconnect",
     "Ref",
@@ -92,7 +125,11 @@ __all__ = [
     "Request",
     "Restart",
     "RpcError",
+    "Rule",
     "Runtime",
+    "Scope",
+    "ScriptedProvider",
+    "ScriptedTurn",
     "Terminal",
     "TerminalDeadlock",
     "TerminalError",
@@ -109,6 +146,8 @@ __all__ = [
     "ToolSuccess",
     "Tree",
     "TreeSnapshot",
+    "Usage",
+    "Window",
     "Withdrawn",
     "Workspace",
     "WorkspaceError",

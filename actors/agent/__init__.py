@@ -1,0 +1,31 @@
+"""Agents: a model, a conversation and tools, and runs that end with whoever waits for them."""
+
+from greenroom.actors.agent.agent import AGENT_EVENTS, Agent, AgentStatus
+from greenroom.actors.agent.context import AgentContext
+from greenroom.actors.agent.conversation import Conversation
+from greenroom.actors.agent.conversations import ConversationManager
+from greenroom.actors.agent.manager import AgentManager
+from greenroom.actors.agent.registry import AgentRegistry, settle_job
+from greenroom.actors.agent.run import AgentRun, RunOptions
+from greenroom.actors.agent.settings import DEFAULT_AGENT_LIMIT
+from greenroom.actors.agent.store import ConversationStore, MemoryConversationStore
+from greenroom.actors.agent.table import CONVERSATIONS, TableConversationStore
+
+__all__ = [
+    "AGENT_EVENTS",
+    "CONVERSATIONS",
+    "DEFAULT_AGENT_LIMIT",
+    "Agent",
+    "AgentContext",
+    "AgentManager",
+    "AgentRegistry",
+    "AgentRun",
+    "AgentStatus",
+    "Conversation",
+    "ConversationManager",
+    "ConversationStore",
+    "MemoryConversationStore",
+    "RunOptions",
+    "TableConversationStore",
+    "settle_job",
+]

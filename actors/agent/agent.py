@@ -1,0 +1,258 @@
+"""The agent: a model, what it has to go by, and runs of it, as an actor."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
+from contextvars import Context, copy_context
+from functools import partial
+from typing import Final, Literal, TypeAlias, Unpack, final
+
+import trio
+from msgspec import structs
+
+from greenroom.actors.agent.context import AgentContext
+from greenroom.actors.agent.conversations import ConversationManager
+from greenroom.actors.agent.run import AgentRun, RunOptions, refuse_circle
+from greenroom.actors.agent.settings import DEFAULT_AGENT_LIMIT, Settings
+from greenroom.actors.agent.turns import Turns
+from greenroom.actors.workspace import WorkspaceManager
+from greenroom.protocol.agents import AgentResult, Budget, InstructionManager, Scope, Window
+from greenroom.protocol.emitter import Emitter, ErrorHandler, Listener
+from greenroom.protocol.errors import AgentError
+from greenroom.runtime.actor import Actor, handles
+from greenroom.runtime.cancel import Cancel, CancelToken
+from greenroom.runtime.context import current_node
+from greenroom.runtime.messages import Request
+from greenroom.runtime.provider import Decides, Provider, Scheduler
+from greenroom.runtime.tools import Tool, ToolManager
+
+__all__ = ["AGENT_EVENTS", "Agent", "AgentStatus"]
+
+AGENT_EVENTS: Final = (
+    "start",
+    "turn",
+    "usage",
+    "tool",
+    "deny",
+    "compactError",
+    "abort",
+    "exhaust",
+    "finish",
+    "error",
+)
+
+AgentStatus: TypeAlias = Literal["idle", "running", "done", "error"]
+
+
+class Begin(Request[None], frozen=True):
+    """Start a run, in the context of whoever asks: what was set there holds for it too."""
+
+    run: AgentRun
+    context: Context
+
+
+@final
+class Agent(Actor):
+    """A model that runs with tools until it asks for nothing more. It lives in a tree, as every actor.
+
+    ::
+
+        agent = runtime.agents.add(Agent(provider, id="planner", tools=[ask_tool(...)]))
+        agent.context.messages.add(MessageInput("user", "Plan the release."))
+        result = await agent.generate()
+
+    Each run is its work: its tool calls are its children, what they wait for it waits for, and stopping it ends them
+    all. Runs may overlap unless they would share its window or budget.
+
+    `limit` bounds the turns of a run; `timeout` its seconds (with `patience` they stand still while it waits for a
+    person), `budget` its tokens, and `cancel` stops all of its runs. `scheduler` is waited for between turns;
+    `authority` decides which calls may run. With a `window`, a conversation that can summarize is folded before it
+    grows too large; what fails there is passed over, unless `strict`.
+
+    Events of its `emitter`, after what they tell of: `start(id)`, `turn(number)`, `usage(usage)`, `tool(call, result)`,
+    `deny(call, reason)`, `compactError(error)`, and at last one of `error(error)` and `finish(result)`, that after
+    `abort(reason)` if the run was stopped, after `exhaust(limit)` if its turns were used up.
+    """
+
+    kind = "agent"
+    at_once = True
+
+    def __init__(
+        self,
+        provider: Provider,
+        *,
+        id: str | None = None,
+        system: str | None = None,
+        tools: ToolManager | Iterable[Tool] = (),
+        instructions: InstructionManager | None = None,
+        workspaces: WorkspaceManager | None = None,
+        conversations: ConversationManager | None = None,
+        scope: Scope | None = None,
+        limit: int = DEFAULT_AGENT_LIMIT,
+        timeout: float | None = None,
+        patience: bool = False,
+        budget: Budget | None = None,
+        scheduler: Scheduler | None = None,
+        cancel: CancelToken | None = None,
+        authority: Decides | None = None,
+        window: Window | None = None,
+        strict: bool = False,
+        on: Mapping[str, Listener] | None = None,
+        error: ErrorHandler | None = None,
+    ) -> None:
+        super().__init__()
+        self.id: Final = str(uuid.uuid4()) if id is None else id
+        self.provider: Final = provider
+        self.context: Final = AgentContext(
+            system=system,
+            tools=tools,
+            instructions=instructions,
+            workspaces=workspaces,
+            conversations=conversations,
+            scope=scope,
+        )
+        self.window: Final = window
+        self.strict: Final = strict
+        self.emitter: Final = Emitter(AGENT_EVENTS, on=on, error=error)
+        self._defaults = Settings(
+            limit=limit,
+            timeout=timeout,
+            patience=patience,
+            budget=budget,
+            cancel=() if cancel is None else (cancel,),
+            scheduler=scheduler,
+            authority=authority,
+        )
+        self._runs: dict[AgentRun, None] = {}
+        self._status: AgentStatus = "idle"
+
+    def __repr__(self) -> str:
+        return f"<Agent {self.id}>"
+
+    @property
+    def status(self) -> AgentStatus:
+        """`running` while any run is; else how the last one ended (`done` also if it was stopped), `idle` before it."""
+        return "running" if self._runs else self._status
+
+    def stream(self, **options: Unpack[RunOptions]) -> AgentRun:
+        """A run to be started by `async with`; see `AgentRun`."""
+        return AgentRun(self, options)
+
+    async def generate(self, **options: Unpack[RunOptions]) -> AgentResult:
+        """A run from its start to its end, which has no deadline but its own; what it comes to.
+
+        Raises as `AgentRun` does, and what the run fails with. Cancelled: the run is stopped first.
+        """
+        self._require_place()
+        refuse_circle(current_node(), self)  # before anything is started for nobody
+        async with AgentRun(self, options, keep=False) as run:
+            return await run.result()
+
+    def abort(self, reason: str | None = None) -> None:
+        """Stop all runs that there are, without waiting for their end."""
+        for run in tuple(self._runs):
+            run.abort(reason)
+
+    # ---------------------------------------------------------------- one run
+
+    async def begin(self, run: AgentRun) -> None:
+        """Start a run. Cancelled: it was not started."""
+        self._require_place()
+        await self.ref.ask(Begin(run, copy_context()))
+
+    @handles(Begin)
+    def _begin(self, message: Begin) -> None:
+        run = message.run
+        if self._runs and (self.window is not None or self._shares_budget(run)):
+            shared = "window" if self.window is not None else "budget"
+            raise AgentError(
+                "CONCURRENCY",
+                f"The agent {self.id} runs already, and both runs would share its {shared}: wait for the other, or "
+                "give the task to another agent.",
+                {"agent": self.id, "shared": shared},
+            )
+        message.context.run(lambda: self.start_soon(self._carry_out, run, name=f"{self.ref.path} run"))
+        self._runs[run] = None
+
+    def _shares_budget(self, run: AgentRun) -> bool:
+        return self._defaults.budget is not None and run.options.get("budget") is None
+
+    def _require_place(self) -> None:
+        if not hasattr(self, "ref"):
+            raise AgentError(
+                "PLACE",
+                f"The agent {self.id} lives nowhere yet: give it to `runtime.agents.add` or to `spawn` first.",
+                {"agent": self.id},
+            )
+
+    async def _carry_out(self, run: AgentRun) -> None:
+        """The task of a run."""
+        settings = self._settings(run.options)
+        turns = Turns(self, run, settings)
+        outcome: AgentResult | Exception | None = None
+        try:
+            with ExitStack() as closing:
+                self._arm(run, settings, closing)
+                self.emitter.emit("start", self.id)
+                with run.scope:
+                    outcome = await turns.take()
+            if outcome is None:
+                outcome = turns.partial()
+        except Exception as error:
+            outcome = error
+        finally:
+            self._settle(run, outcome, turns)
+
+    def _arm(self, run: AgentRun, settings: Settings, closing: ExitStack) -> None:
+        """Let everything stop the run that is to stop it, until `closing`."""
+        if settings.timeout is not None:
+            run.scope.deadline = trio.current_time() + settings.timeout
+        for token in settings.cancel:
+            closing.callback(self._join(run, token))
+        if settings.budget is not None:
+            closing.callback(settings.budget.start(partial(run.abort, "budget")))
+
+    def _join(self, run: AgentRun, token: CancelToken) -> Callable[[], None]:
+        if isinstance(token, Cancel):
+            return token.listen(lambda: run.abort(token.reason))
+        watching = trio.CancelScope()
+        if token.is_set():
+            run.abort(getattr(token, "reason", None))
+        else:
+            self.start_soon(_watch, token, run, watching)
+        return watching.cancel
+
+    def _settle(self, run: AgentRun, outcome: AgentResult | Exception | None, turns: Turns) -> None:
+        """The end of a run. Without a checkpoint: `outcome` is `None` where the agent itself is being ended."""
+        del self._runs[run]
+        if isinstance(outcome, Exception):
+            self._status = "error"
+            run.settle(outcome)
+            self.emitter.emit("error", outcome)
+            return
+        self._status = "done"
+        result = turns.partial() if outcome is None else outcome
+        run.settle(self.ref.stopped() if outcome is None else result)
+        if outcome is None:
+            self.emitter.emit("abort", "stopped")
+        elif result.partial and run.stopped:
+            self.emitter.emit("abort", run.cancel.reason if run.cancel.is_set() else "timeout")
+        elif result.partial:
+            self.emitter.emit("exhaust", turns.limit)
+        self.emitter.emit("finish", result)
+
+    def _settings(self, options: RunOptions) -> Settings:
+        """The agent's own, with what a run was given in their place."""
+        given = {name: value for name, value in options.items() if value is not None}
+        if (token := options.get("cancel")) is not None:
+            given["cancel"] = (*self._defaults.cancel, token)
+        return structs.replace(self._defaults, **given) if given else self._defaults
+
+
+async def _watch(token: CancelToken, run: AgentRun, watching: trio.CancelScope) -> None:
+    """Stop the run when a token is set that calls nobody."""
+    with watching:
+        await token.wait()
+        run.abort(getattr(token, "reason", None))

@@ -1,0 +1,277 @@
+"""The loop of a run: prompt, answer, tools, results, and again, until the model asks for nothing more."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Final, final
+
+import msgspec
+import trio
+
+from greenroom.actors.agent.run import AgentRun
+from greenroom.protocol.agents import (
+    AgentResult,
+    ChatMessage,
+    Delta,
+    MessageInput,
+    ProviderOptions,
+    ProviderResult,
+    ThinkChunk,
+    TokenChunk,
+    ToolChunk,
+    Usage,
+    UsageChunk,
+)
+from greenroom.protocol.schemas import NotJson, parse_json_value
+from greenroom.protocol.text import utf16_length
+from greenroom.protocol.tools import ToolCall, ToolFailure, ToolResult, ToolSuccess
+from greenroom.runtime.provider import ProviderStream
+
+if TYPE_CHECKING:
+    from greenroom.actors.agent.agent import Agent
+    from greenroom.actors.agent.settings import Settings
+
+__all__ = ["Turns"]
+
+UNITS_A_TOKEN: Final = 4
+
+
+@final
+class Turns:
+    """What one run does, within the run's cancel scope: whatever stops it cancels that scope.
+
+    What must be recorded when it is cancelled is recorded without a checkpoint, so that it holds also where the whole
+    agent is being stopped.
+    """
+
+    def __init__(self, agent: Agent, run: AgentRun, settings: Settings) -> None:
+        self._agent = agent
+        self._run = run
+        self._settings = settings
+        self._context = agent.context
+        self._conversation = agent.context.messages
+        self._options = _options(settings)
+        self._prompt: list[ChatMessage] = []
+        self._compacting = agent.window is not None and self._conversation.summarizable
+        self._text: list[str] = []
+        self._thinking: list[str] = []
+        self._usage: Usage | None = None
+        self._offered: frozenset[str] = frozenset()
+
+    @property
+    def limit(self) -> int:
+        """How many turns there are at most."""
+        return self._settings.limit
+
+    async def take(self) -> AgentResult | None:
+        """All turns; what they came to, or `None` if the run was stopped first."""
+        if self.limit <= 0:
+            return AgentResult(content="", partial=False)
+        if not self._run.stopped:
+            await self._build()
+            await self._trim(between_turns=False)
+        for number in range(self.limit):
+            self._agent.emitter.emit("turn", number)
+            if number:
+                await self._yield()
+            if self._run.stopped:
+                return None
+            answer = await self._ask()
+            if answer is None:
+                return None
+            if not answer.tools:
+                self._add(MessageInput("assistant", answer.content))
+                return self._whole(answer.content)
+            self._add(MessageInput("assistant", answer.content, answer.tools))
+            await self._call(answer.tools)
+            await self._trim(between_turns=True)
+        if self._run.stopped:
+            return None
+        return self.partial()
+
+    def partial(self) -> AgentResult:
+        """What there is of a run that ended before it was done."""
+        return AgentResult(content="".join(self._text), thinking=self._thoughts(), usage=self._usage, partial=True)
+
+    def _whole(self, content: str) -> AgentResult:
+        return AgentResult(content=content, thinking=self._thoughts(), usage=self._usage, partial=False)
+
+    def _thoughts(self) -> str | None:
+        return "\n\n".join(self._thinking) or None
+
+    # ---------------------------------------------------------------- the prompt
+
+    async def _build(self) -> None:
+        self._prompt = await self._context.build(self._agent.provider.format, conversation=self._conversation)
+
+    def _add(self, message: MessageInput) -> None:
+        self._prompt.append(self._conversation.add(message))
+
+    async def _trim(self, *, between_turns: bool) -> None:
+        """Fold the conversation if the next prompt would be too large."""
+        window = self._agent.window
+        if not self._compacting or window is None or window.holds(self._prompt):
+            return
+        try:
+            section = await self._conversation.compact()
+        except Exception as error:
+            self._agent.emitter.emit("compactError", error)
+            if self._agent.strict:
+                raise
+            return
+        if section is not None:
+            await self._build()
+        elif between_turns:
+            self._compacting = False
+
+    async def _yield(self) -> None:
+        if self._settings.scheduler is None:
+            return
+        try:
+            await self._settings.scheduler.yield_()
+        except Exception:
+            if not self._run.stopped:
+                raise
+
+    # ---------------------------------------------------------------- the model
+
+    async def _ask(self) -> ProviderResult | None:
+        """One answer of the model, or `None` if it was stopped at it."""
+        offered = self._context.definitions()
+        self._offered = frozenset(tool.name for tool in offered)
+        turn = _Turn(self._agent, self._run, self._settings)
+        stream: ProviderStream | None = None
+        answer: ProviderResult | None = None
+        try:
+            async with self._agent.provider.stream(
+                self._prompt, self._run.cancel, offered or None, self._options
+            ) as stream:
+                async for delta in stream:
+                    turn.take(delta)
+                answer = stream.result
+        except Exception:
+            if not self._run.stopped:  # what stops a provider may look like a failure of its own
+                raise
+        finally:
+            self._text.append(turn.text)
+            said = answer if answer is not None or stream is None else stream.partial
+            if said is not None:
+                self._note(said, turn, whole=answer is not None)
+        return answer
+
+    def _note(self, said: ProviderResult, turn: _Turn, *, whole: bool) -> None:
+        """Keep what a turn used and thought."""
+        if said.thinking:
+            self._thinking.append(said.thinking)
+        if said.usage is None:
+            return
+        usage = said.usage.sanitised()
+        turn.charge_rest(usage)
+        self._usage = usage if self._usage is None else self._usage + usage
+        if whole:
+            self._agent.emitter.emit("usage", usage)
+            self._run.put(UsageChunk(usage))
+
+    # ---------------------------------------------------------------- the tools
+
+    async def _call(self, calls: tuple[ToolCall, ...]) -> None:
+        """Run what may run, all at a time, and record what became of each, in order, even when cancelled."""
+        results: list[ToolResult | None] = [self._refusal(call) for call in calls]
+        try:
+            async with trio.open_nursery() as nursery:
+                for index, call in enumerate(calls):
+                    if results[index] is None:
+                        nursery.start_soon(self._execute, call, index, results, name=f"tool {call.name}")
+        finally:
+            for call, result in zip(calls, results, strict=True):
+                self._record(call, _failure(call, "cancelled") if result is None else result)
+
+    async def _execute(self, call: ToolCall, index: int, results: list[ToolResult | None]) -> None:
+        result = await self._context.tools.execute(call)
+        results[index] = _spelled(result)
+
+    def _refusal(self, call: ToolCall) -> ToolFailure | None:
+        """Why the call may not run, if it may not."""
+        if call.invalid is not None:
+            return None  # the registry answers it, and runs nothing
+        if (authority := self._settings.authority) is not None:
+            try:
+                verdict = authority.evaluate(call)
+                allowed, reason = verdict.allowed, verdict.reason
+            except Exception as error:
+                allowed, reason = False, str(error)
+            if not allowed:
+                self._agent.emitter.emit("deny", call, reason)
+                return _failure(call, "denied by authority" if reason is None else f"denied: {reason}")
+        return None if call.name in self._offered else _failure(call, f"tool not found: {call.name}")
+
+    def _record(self, call: ToolCall, result: ToolResult) -> None:
+        content = _compact(result.value) if isinstance(result, ToolSuccess) else result.error
+        self._agent.emitter.emit("tool", call, result)
+        self._run.put(ToolChunk(call, result))
+        self._add(MessageInput("tool", content))
+
+
+@final
+class _Turn:
+    """What one answer has brought so far, and what was charged for it."""
+
+    __slots__ = ("_agent", "_budget", "_charged", "_pieces", "_run", "_units")
+
+    def __init__(self, agent: Agent, run: AgentRun, settings: Settings) -> None:
+        self._agent = agent
+        self._run = run
+        self._budget = settings.budget
+        self._pieces: list[str] = []
+        self._units = 0
+        self._charged = 0
+
+    @property
+    def text(self) -> str:
+        return "".join(self._pieces)
+
+    def take(self, delta: Delta) -> None:
+        if delta.type == "thinking":
+            self._run.put(ThinkChunk(delta.text))
+            return
+        self._pieces.append(delta.text)
+        if self._budget is not None:
+            self._units += utf16_length(delta.text)
+            grown = math.ceil(self._units / UNITS_A_TOKEN) - self._charged
+            self._charged += grown
+            self._budget.consume(Usage(0, grown, grown))
+        self._run.put(TokenChunk(delta.text))
+
+    def charge_rest(self, usage: Usage) -> None:
+        """Charge what was used beyond what the text was taken to be."""
+        if self._budget is not None:
+            completion, total = usage.completion - self._charged, usage.total - self._charged
+            self._budget.consume(Usage(usage.prompt, max(0, completion), max(0, total)))
+
+
+def _options(settings: Settings) -> ProviderOptions | None:
+    if settings.think is None and settings.schema is None:
+        return None
+    return ProviderOptions(
+        think=msgspec.UNSET if settings.think is None else settings.think,
+        schema=msgspec.UNSET if settings.schema is None else settings.schema,
+    )
+
+
+def _spelled(result: ToolResult) -> ToolResult:
+    """The result, or a failure in place of a value that a model cannot be given."""
+    if isinstance(result, ToolFailure):
+        return result
+    flaw = parse_json_value(result.value)
+    if not isinstance(flaw, NotJson):
+        return result
+    return ToolFailure(id=result.id, name=result.name, error=f"the tool returned what is no JSON: {flaw}")
+
+
+def _failure(call: ToolCall, error: str) -> ToolFailure:
+    return ToolFailure(id=call.id, name=call.name, error=error)
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

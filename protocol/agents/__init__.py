@@ -1,0 +1,60 @@
+"""Agents as others see them: messages, usage, results, and what goes to a provider and comes back."""
+
+from greenroom.protocol.agents.authority import Authority, Rule, Verdict
+from greenroom.protocol.agents.conversations import (
+    CONVERSATION_RECAP_PREFIX,
+    ConversationSnapshot,
+    Section,
+    parse_conversation,
+)
+from greenroom.protocol.agents.instructions import Instruction, InstructionManager, PromptFormat
+from greenroom.protocol.agents.job import AgentJob
+from greenroom.protocol.agents.messages import ChatMessage, MessageInput, Role, estimate_messages, estimate_tokens
+from greenroom.protocol.agents.provider import Delta, ProviderOptions, ProviderResult
+from greenroom.protocol.agents.result import (
+    AgentChunk,
+    AgentResult,
+    ThinkChunk,
+    TokenChunk,
+    ToolChunk,
+    UsageChunk,
+    agent_result_to_json,
+)
+from greenroom.protocol.agents.scope import Scope, ScopeManager
+from greenroom.protocol.agents.thinking import ThinkSplitter
+from greenroom.protocol.agents.usage import Budget, Usage, Window
+
+__all__ = [
+    "CONVERSATION_RECAP_PREFIX",
+    "AgentChunk",
+    "AgentJob",
+    "AgentResult",
+    "Authority",
+    "Budget",
+    "ChatMessage",
+    "ConversationSnapshot",
+    "Delta",
+    "Instruction",
+    "InstructionManager",
+    "MessageInput",
+    "PromptFormat",
+    "ProviderOptions",
+    "ProviderResult",
+    "Role",
+    "Rule",
+    "Scope",
+    "ScopeManager",
+    "Section",
+    "ThinkChunk",
+    "ThinkSplitter",
+    "TokenChunk",
+    "ToolChunk",
+    "Usage",
+    "UsageChunk",
+    "Verdict",
+    "Window",
+    "agent_result_to_json",
+    "estimate_messages",
+    "estimate_tokens",
+    "parse_conversation",
+]
