@@ -126,6 +126,8 @@ async def open_runtime(
     ever), `cap` how many forms a terminal may hold. `store` keeps terminals' own settings. `error(exception, event)`
     hears what listeners raise. `wall_clock` dates records, in seconds since 1970. `tune_gc` raises the thresholds of
     Python's garbage collector, for programs with many thousands of live asks; they are put back at the end.
+
+    Raises TerminalError INVALID for a timeout or a cap that cannot be.
     """
     thresholds = gc.get_threshold()
     if tune_gc:

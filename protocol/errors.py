@@ -7,7 +7,7 @@
     ├── ToolError                TOOL DEPTH DEADLOCK EXPIRE ANSWER DATABASE RELATION
     │   └── ToolDeadlock         (also a Deadlock)
     ├── FormError                SCHEMA FIELD CONTROL SETTLED ABANDONED
-    ├── TerminalError            TARGET DEADLOCK LIMIT EXPIRE DESTROYED CANCEL DRIVER
+    ├── TerminalError            TARGET DEADLOCK LIMIT EXPIRE DESTROYED INVALID CANCEL DRIVER
     │   └── TerminalDeadlock     (also a Deadlock)
     ├── PatternError             INVALID LOOKAROUND BACKREFERENCE REPEAT LENGTH
     ├── WorkflowError
@@ -110,9 +110,9 @@ class FormError(GreenroomError):
 
 
 class TerminalError(GreenroomError):
-    """An ask that cannot be parked, or a terminal that is gone:
+    """An ask that cannot be parked, or a terminal that cannot be or is gone:
 
-    TARGET, DEADLOCK, LIMIT, EXPIRE, DESTROYED, CANCEL, DRIVER.
+    TARGET, DEADLOCK, LIMIT, EXPIRE, DESTROYED, INVALID, CANCEL, DRIVER.
     """
 
 

@@ -7,7 +7,7 @@ on work that does run are trio's cancel scopes.
 from __future__ import annotations
 
 import heapq
-from math import inf
+from math import inf, isnan
 from typing import TYPE_CHECKING, Protocol, final
 
 import trio
@@ -64,7 +64,13 @@ class Deadlines:
 
     @enable_ki_protection
     def arm(self, due: float, keeper: Ref, what: Expiring) -> None:
-        """Let `keeper` be asked `Due(what)` at trio time `due`. A thing has one deadline: arming it again moves it."""
+        """Let `keeper` be asked `Due(what)` at trio time `due`. A thing has one deadline: arming it again moves it.
+
+        Raises ValueError for NaN, which has no place in an order, and OverflowError for what is beyond a float; then
+        nothing has changed.
+        """
+        if isnan(due):
+            raise ValueError("A deadline is a time, and not NaN")
         if what.armed:
             self.disarm(what)
         self._count += 1

@@ -65,6 +65,7 @@ class TerminalActor(Leaf):
 
     __slots__ = ("terminal", "tickets")
     kind = "terminal"
+    hosts = True
 
     def __init__(self, terminal: Terminal) -> None:
         super().__init__()
@@ -106,14 +107,14 @@ class TerminalActor(Leaf):
             )
 
     def _park(self, ticket: Ticket, timeout: float | msgspec.UnsetType | None) -> None:
+        terminal = self.terminal
+        seconds = terminal.timeout if timeout is msgspec.UNSET else timeout
+        if seconds is not None:  # first, since it may raise
+            ticket.due = trio.current_time() + seconds
+            self.tree.deadlines.arm(ticket.due, self.ref, ticket)
         if self.tickets is None:
             self.tickets = {}
         self.tickets[ticket.id] = ticket
-        terminal = self.terminal
-        seconds = terminal.timeout if timeout is msgspec.UNSET else timeout
-        if seconds is not None:
-            ticket.due = trio.current_time() + seconds
-            self.tree.deadlines.arm(ticket.due, self.ref, ticket)
         terminal.manager.announce(terminal, "pending", ticket)
 
     # ---------------------------------------------------------------- answering

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, final, overload
 import msgspec
 
 from greenroom.actors.terminal.actor import Answer, Park, Release, TerminalActor
+from greenroom.actors.terminal.limits import check_timeout
 from greenroom.actors.terminal.notice import NoticeKind
 from greenroom.actors.terminal.ticket import Ticket
 from greenroom.protocol.emitter import Emitter, ErrorHandler, Listener
@@ -30,8 +31,8 @@ class Terminal:
     """A named party that can be asked. Made by `TerminalManager.add`.
 
     Events of its `emitter`, in the terminal's own step: `pending(record)`, `answer(id, values)` with passwords masked,
-    `expire(id)`, `withdraw(id)`. The ticket is still listed then, with its new status. A listener may tell, but not
-    await: waiting for the same terminal there is a circle.
+    `expire(id)`, `withdraw(id)`. The ticket is still listed then, with its new status. A listener is a plain function:
+    it may tell, but not await. A task that it starts waits for itself, also for the same terminal, which goes on.
     """
 
     __slots__ = ("_emitter", "_error", "cap", "manager", "name", "operator", "own_timeout", "party", "ref", "timeout")
@@ -123,9 +124,11 @@ class Terminal:
     ) -> str:
         """Park a form that nobody waits for, and return its ticket's id. `timeout` as in `TerminalManager.ask`.
 
-        Raises TerminalError EXPIRE (the terminal is destroyed) or LIMIT; both abandon the form. Cancelled: it is
-        parked or it is not; look at `pending`.
+        Raises TerminalError EXPIRE (the terminal is destroyed) or LIMIT, which both abandon the form, and INVALID for
+        another timeout. Cancelled: it is parked or it is not; look at `pending`.
         """
+        if timeout is not msgspec.UNSET:
+            check_timeout(timeout, "this form")
         try:
             return await self.ref.ask(Park(form, from_, to, timeout))
         except ActorError as error:

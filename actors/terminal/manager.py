@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from math import inf
 from typing import Any, final, overload
 
 import msgspec
 
 from greenroom.actors.terminal.actor import Ask, TerminalActor
 from greenroom.actors.terminal.broker import EVENTS, Terminal
+from greenroom.actors.terminal.limits import MILLISECONDS, check_cap, check_timeout
 from greenroom.actors.terminal.notice import Notice, NoticeKind, Subscriber
 from greenroom.actors.terminal.store import TerminalStore
 from greenroom.actors.terminal.ticket import Ticket
@@ -42,7 +44,8 @@ class TerminalManager:
 
     `timeout` is the default of every terminal, in seconds (None: forms never expire), `cap` how many forms each may
     hold (None: any number). `store` keeps terminals' own settings for `save` and `open`. `on` registers first
-    listeners and `error(exception, event)` hears what listeners raise.
+    listeners and `error(exception, event)` hears what listeners raise. Raises TerminalError INVALID for limits that
+    cannot be.
 
     Events of its `emitter`: `pending(record)`, `answer(to, id, values)` with passwords masked, `expire(to, id)` and
     `withdraw(to, id)` (the asker has gone), each within the terminal's own step, after that terminal's own listeners.
@@ -59,6 +62,8 @@ class TerminalManager:
         error: ErrorHandler | None = None,
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
+        check_timeout(timeout, "the terminals")
+        check_cap(cap, "the terminals")
         self._tree = tree
         self._store = store
         self._timeout = timeout
@@ -102,13 +107,17 @@ class TerminalManager:
         that answers for it: asks of the terminal wait for that actor, and when it ends for good the terminal is
         removed.
 
-        Raises TerminalError DESTROYED, and TerminalDeadlock if the operator waits, by asks in this name, for itself.
+        Raises TerminalError DESTROYED, and INVALID for options that cannot be; TerminalDeadlock if the operator waits,
+        by asks in this name, for itself.
         """
         if self._destroyed:
             raise self._gone()
         if (found := self._terminals.get(name)) is not None:
             return found
-        _check_limits(name, timeout, cap)
+        if timeout is not UNSET:
+            check_timeout(timeout, f"the terminal {name}")
+        if cap is not UNSET:
+            check_cap(cap, f"the terminal {name}")
         party = self._tree.waits.party(name)
         if operator is not None:
             self._hand_over(party, operator)
@@ -203,7 +212,8 @@ class TerminalManager:
         if terminal is None or self._store is None:
             return False
         own = terminal.own_timeout
-        await self._store.set(TerminalSnapshot(name, UNSET if own is UNSET or own is None else round(own * 1000)))
+        limit = UNSET if own is UNSET or own is None or own == inf else round(own * 1000)
+        await self._store.set(TerminalSnapshot(name, limit))
         return True
 
     # ---------------------------------------------------------------- asking and answering
@@ -220,10 +230,10 @@ class TerminalManager:
 
         `timeout` is in seconds from parking, None for no limit; where it is not given, the terminal's own holds.
 
-        Refused before anything is parked, the form still editing: TerminalError TARGET (context `to`, `known`), and
-        TerminalDeadlock (`from`, `to`, `path`) if somebody the terminal waits for waits for the asker. Refused with
-        the form abandoned: TerminalError LIMIT (`cap`), EXPIRE (`reason`). A form that nobody answered ends as
-        FormError ABANDONED with the `reason`: `timeout`, `stopped`, `removed`, `restarted`.
+        Refused before anything is parked, the form still editing: TerminalError TARGET (context `to`, `known`) and
+        INVALID (`timeout`), and TerminalDeadlock (`from`, `to`, `path`) if somebody the terminal waits for waits for
+        the asker. Refused with the form abandoned: TerminalError LIMIT (`cap`), EXPIRE (`reason`). A form that nobody
+        answered ends as FormError ABANDONED with the `reason`: `timeout`, `stopped`, `removed`, `restarted`.
 
         Cancelled: the form is withdrawn and everybody who looks at it is told at once.
         """
@@ -234,6 +244,8 @@ class TerminalManager:
             raise FormError(
                 form.status.upper(), f"A form that is {form.status} cannot be asked; make a new one.", {"to": to}
             )
+        if timeout is not UNSET:
+            check_timeout(timeout, "this form")
         current = CURRENT.get()
         named = None if from_ is None else self._asker(from_)
         waiter = named or current
@@ -319,7 +331,7 @@ class TerminalManager:
     ) -> None:
         """Tell the terminal's own listeners, then this manager's, then the name's subscribers.
 
-        Called in the terminal's step.
+        Called in the terminal's step, which runs outside the tree.
         """
         if terminal.heard or self.emitter.heard:
             self._emit(terminal, kind, ticket, values)
@@ -365,7 +377,8 @@ def _readable(stored: object) -> TerminalSnapshot | None:
         snapshot = msgspec.convert(stored, TerminalSnapshot, from_attributes=True)
     except msgspec.ValidationError:
         return None
-    return snapshot if snapshot.id and (snapshot.timeout is UNSET or snapshot.timeout >= 0) else None
+    possible = snapshot.timeout is UNSET or 0 <= snapshot.timeout <= MILLISECONDS
+    return snapshot if snapshot.id and possible else None
 
 
 def _circle(from_: str | None, to: str, path: list[str]) -> TerminalDeadlock:
@@ -376,12 +389,3 @@ def _circle(from_: str | None, to: str, path: list[str]) -> TerminalDeadlock:
         f"Answer what {asker} is being asked first, or decide without asking.",
         {"from": asker if from_ is None else from_, "to": to, "path": path},
     )
-
-
-def _check_limits(name: str, timeout: float | msgspec.UnsetType | None, cap: int | msgspec.UnsetType | None) -> None:
-    if isinstance(timeout, int | float) and not timeout >= 0:
-        raise ValueError(
-            f"The timeout of the terminal {name} is {timeout}; it is seconds from 0 on, or None for no limit"
-        )
-    if isinstance(cap, int) and cap < 0:
-        raise ValueError(f"The cap of the terminal {name} is {cap}; it is a number from 0 on, or None for no limit")

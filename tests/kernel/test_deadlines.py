@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import trio
@@ -243,6 +243,19 @@ async def test_expiries_are_asked_by_nobody_wherever_their_tree_was_opened(
 
     async with run_tree() as tree:
         assert await tree.spawn(Player(), "outer").ask(Do(inner)) == [None]
+
+
+@pytest.mark.parametrize("due", [float("nan"), 10**400, "5"])
+def test_a_time_that_is_none_is_refused_and_nothing_is_armed(due: Any) -> None:
+    deadlines, keeper, thing = Deadlines(), cast("Any", None), Thing()
+    deadlines.arm(3, keeper, thing)
+    with pytest.raises((ValueError, OverflowError, TypeError)):
+        deadlines.arm(due, keeper, thing)
+    with pytest.raises((ValueError, OverflowError, TypeError)):
+        deadlines.arm(due, keeper, Thing())
+    deadlines.arm(1, keeper, Thing())
+    deadlines.arm(2, keeper, Thing())
+    assert (len(deadlines), deadlines.next_due) == (3, 1)
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 8)), max_size=40))

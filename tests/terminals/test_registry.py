@@ -191,11 +191,42 @@ async def test_any_name_is_a_terminal_of_its_own(room: Room, name: str) -> None:
     assert room.terminals.terminals() == list(dict.fromkeys([name, "a"]))
 
 
-@pytest.mark.parametrize("options", [{"timeout": -1}, {"timeout": float("nan")}, {"cap": -1}])
-async def test_limits_that_are_none_are_refused(room: Room, options: Any) -> None:
-    with pytest.raises(ValueError, match="a is"):
+NO_TIMEOUT: Any = [-1, float("nan"), 10**400, 1e300, "5", [1], True]
+NO_CAP: Any = [-1, 1.5, "5", True]
+NO_LIMITS: Any = [{"timeout": timeout} for timeout in NO_TIMEOUT] + [{"cap": cap} for cap in NO_CAP]
+
+
+@pytest.mark.parametrize("options", NO_LIMITS)
+async def test_limits_that_cannot_be_are_refused_and_nothing_is_added(room: Room, options: Any) -> None:
+    with pytest.raises(TerminalError, match="of the terminal a is") as caught:
         room.terminals.add("a", **options)
+    assert caught.value.code == "INVALID"
     assert room.terminals.count == 0
+    assert room.runtime.snapshot().root.children[0].children == ()
+
+
+@pytest.mark.parametrize("options", NO_LIMITS)
+async def test_a_runtime_takes_no_limits_that_cannot_be(options: Any) -> None:
+    with pytest.raises(TerminalError, match="of the terminals is"):
+        async with open_runtime(**options):
+            pass
+
+
+@pytest.mark.parametrize("timeout", NO_TIMEOUT)
+async def test_a_timeout_that_cannot_be_leaves_no_form_behind(room: Room, timeout: Any) -> None:
+    room.mount("a")
+    form = Form(NEED_X)
+    terminal = room.terminals.terminal("a")
+    assert terminal is not None
+    for ask in (
+        lambda: room.terminals.ask("x", "a", form, timeout=timeout),
+        lambda: terminal.park(form, timeout=timeout),
+    ):
+        with pytest.raises(TerminalError, match="of this form is") as caught:
+            await ask()
+        assert caught.value.code == "INVALID"
+    assert (form.status, room.terminals.pending(), room.events, room.edges()) == ("editing", [], [], 0)
+    assert (await room.ask("x", "a", form)).error is None
 
 
 async def test_a_subscription_hangs_on_the_name_and_costs_others_nothing(room: Room) -> None:
