@@ -76,6 +76,10 @@ class Actor:
     at_once: ClassVar[bool] = False
     """Its handlers never wait, so that while it is idle it can handle a request in the step of whoever asks."""
 
+    hosts: ClassVar[bool] = False
+    """Of a leaf: its handlers call functions of others (listeners, rules). They run outside the tree as `as_nobody` has
+    it: what they start and what they register is not the actor's."""
+
     ref: Ref
     """Its address. Set when it is spawned, before anything of it runs."""
     _life: Life

@@ -2,7 +2,8 @@
 
 Events of mode `emit` are announcements: listeners are plain functions, called in the order of their registration; what
 one returns is ignored, what one raises is logged and stops nobody. Who listens is fixed when a dispatch starts: one
-added meanwhile is not called, one that ended meanwhile is passed over. A dispatch without listeners costs one look.
+added meanwhile is not called, one that ended meanwhile is passed over. Whoever dispatches, a listener runs outside the
+tree: a task that it starts waits for itself. A dispatch without listeners costs one look.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, Generic, Literal, TypeVar, final, overload
 
 from greenroom.protocol.errors import GreenroomError
-from greenroom.runtime.context import current_node
+from greenroom.runtime.context import as_nobody, current_node
 
 __all__ = ["Bus", "Dispatch", "Event"]
 
@@ -85,7 +86,7 @@ class Bus:
             for listener in event.listeners:  # a tuple, so it stays the same
                 if listener.listening:
                     try:
-                        listener.call(payload)
+                        as_nobody(listener.call, payload)
                     except Exception:
                         logger.exception("The listener of %s to %s raised", listener.component, name)
 

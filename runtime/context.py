@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from greenroom.runtime.waits import Node
 
 if TYPE_CHECKING:
     from greenroom.runtime.actor import Actor
 
-__all__ = ["CURRENT", "current_actor", "current_node"]
+__all__ = ["CURRENT", "as_nobody", "current_actor", "current_node"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 CURRENT: ContextVar[Node | None] = ContextVar("greenroom_current_node", default=None)
 """Set by the runtime alone: an actor's loop sets its handler node, `Actor.start_soon` its work node."""
@@ -19,6 +23,18 @@ CURRENT: ContextVar[Node | None] = ContextVar("greenroom_current_node", default=
 def current_node() -> Node | None:
     """The node that a wait begun here starts at. None: outside the tree, where only names close circles."""
     return CURRENT.get()
+
+
+def as_nobody(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Call a plain function that is somebody else's, such as a listener: the tasks that it starts wait for themselves.
+
+    It cannot wait itself; and whoever calls it goes on meanwhile or afterwards, whatever those tasks wait for.
+    """
+    caller = CURRENT.set(None)
+    try:
+        return function(*args, **kwargs)
+    finally:
+        CURRENT.reset(caller)
 
 
 def current_actor() -> Actor | None:

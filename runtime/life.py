@@ -10,7 +10,7 @@ import trio
 from trio.lowlevel import disable_ki_protection, enable_ki_protection
 
 from greenroom.runtime.actor import Actor, Leaf
-from greenroom.runtime.context import CURRENT
+from greenroom.runtime.context import CURRENT, as_nobody
 from greenroom.runtime.messages import Message, Withdrawn
 from greenroom.runtime.ref import Ending, Ref
 from greenroom.runtime.reply import IN_HAND, KEPT, Reply
@@ -204,7 +204,7 @@ async def run(ref: Ref) -> None:
 
 async def run_leaf(ref: Ref) -> None:
     """The task of a leaf. With no coroutine between it and its messages: there may be a hundred thousand of them."""
-    CURRENT.set(ref)
+    CURRENT.set(None if ref.actor.hosts else ref)
     try:
         again = True
         while again:
@@ -318,10 +318,8 @@ def finish(ref: Ref) -> None:
             ref.parent.children = None
     watchers, ref.watchers = ref.watchers, None
     if watchers:
-        actor = CURRENT.set(None)  # what they start is not the actor's
         for watcher in watchers.values():
-            _contained(watcher, ref, of=ref)
-        CURRENT.reset(actor)
+            as_nobody(_contained, watcher, ref, of=ref)
     for wait in list(ref.asked or ()):
         if type(wait) is Ending:
             wait.end()

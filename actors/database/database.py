@@ -20,6 +20,7 @@ from greenroom.actors.database.table import TABLE_EVENTS, Table
 from greenroom.actors.database.transaction import Transaction, misuse
 from greenroom.protocol.database import KeyFunction, Layout, TableSchema, TableSpec, expand_tables, unknown_table
 from greenroom.protocol.emitter import Emitter, ErrorHandler, Listener
+from greenroom.runtime.context import as_nobody
 from greenroom.runtime.ref import Ref
 from greenroom.runtime.tree import Tree
 
@@ -154,6 +155,7 @@ class Database:
         self._held = held
         try:
             self._announce([Happening(None, "transaction")])
+            held.enter()
             yield held
             await held.commit()
         except BaseException as error:
@@ -161,6 +163,7 @@ class Database:
                 await held.rollback(error)
             raise
         finally:
+            held.leave()
             self._held = None
 
     async def backup(self, path: str | os.PathLike[str]) -> None:
@@ -176,19 +179,23 @@ class Database:
             raise driver_failure(f"the file of {self.name!r} cannot be removed: {error.strerror}") from error
 
     def _refuse_own(self) -> None:
-        if self._held is not None and self._held.needs(current_task()):
+        held = self._held
+        if held is None:
+            return
+        if held.needs(current_task()):
             raise misuse(
                 self.name, "within a transaction it would wait for itself; use the tables of the transaction, or end it"
             )
+        held.leave()  # a task that was only started there, in somebody else's nursery, may well wait for its end
 
     def _announce(self, happened: Iterable[Happening]) -> None:
         for table, event, told in happened:
             emitter = self.emitter if table is None else self._tables[table].emitter
             if told is None:
-                emitter.emit(event)
+                as_nobody(emitter.emit, event)
             elif emitter.heard:
                 for value in told:
-                    emitter.emit(event, value)
+                    as_nobody(emitter.emit, event, value)
 
 
 def _spawn(tree: Tree, actor: DatabaseActor, name: str) -> Ref:

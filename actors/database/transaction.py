@@ -14,14 +14,48 @@ from greenroom.actors.database.table import Table
 from greenroom.protocol.database import unknown_table
 from greenroom.protocol.errors import DatabaseError
 from greenroom.runtime.context import CURRENT
-from greenroom.runtime.waits import Wait
+from greenroom.runtime.waits import Node, Wait
 
 if TYPE_CHECKING:
     from greenroom.actors.database.actor import DatabaseActor
+    from greenroom.runtime.ref import Ref
 
 __all__ = ["Transaction", "misuse"]
 
 R = TypeVar("R")
+
+
+class Holding(Wait):
+    """A wait for a transaction's end: of the database's actor for it, and of its owner."""
+
+    __slots__ = ()
+
+    @property
+    def kind(self) -> str:
+        return "transaction"
+
+
+@final
+class Held(Node):
+    """The party of one transaction: where the waits of its block start, and what the database waits for meanwhile.
+
+    It is apart from its owner, who may run other work that has nothing to do with the transaction, and need not be in
+    the tree at all.
+    """
+
+    __slots__ = ("owner",)
+
+    def __init__(self, name: str, owner: Node | None) -> None:
+        super().__init__(name)
+        self.owner = owner
+
+    @property
+    def label(self) -> str:
+        return self.name if self.owner is None else self.owner.label
+
+    @property
+    def place(self) -> Ref | None:
+        return None if self.owner is None else self.owner.place
 
 
 @final
@@ -32,9 +66,10 @@ class Transaction:
         self._name = name
         self._actor = actor
         self._announce = announce
-        self._owner = CURRENT.get()
-        self._wait: Wait | None = None
-        """The actor's for the owner, since others wait for the actor."""
+        owner = CURRENT.get()
+        self._node = Held(f"transaction on {actor.ref.path}", owner)
+        self._waits: tuple[Wait, ...] = ()
+        """The actor's for it, since others wait for the actor, and its owner's."""
         self._task = current_task()
         self._nurseries = frozenset(self._task.child_nurseries)
         self._ended = trio.Event()
@@ -90,8 +125,9 @@ class Transaction:
 
     def begin(self) -> None:
         """See `Holder.begin`."""
-        if self._owner is not None:
-            self._wait = Wait(self._actor.ref, self._owner)
+        node, owner = self._node, self._node.owner
+        actors = Holding(self._actor.ref, node)
+        self._waits = (actors,) if owner is None else (actors, Holding(owner, node))
 
     async def wait_ended(self) -> None:
         """Until it is committed or rolled back."""
@@ -105,7 +141,16 @@ class Transaction:
             if self._running is not None:
                 self._running.stop.request()
 
-    # ---------------------------------------------------------------- its own end, by `Database.transaction`
+    # ---------------------------------------------------------------- its block and its end, by `Database.transaction`
+
+    def enter(self) -> None:
+        """What its block waits for, and what is started there, waits as the transaction from now on."""
+        CURRENT.set(self._node)
+
+    def leave(self) -> None:
+        """The running task waits as the owner again, or for itself: its block is over, or was never the task's."""
+        if CURRENT.get() is self._node:
+            CURRENT.set(self._node.owner)
 
     async def commit(self) -> None:
         """Let all come to stay. Raises what spoiled it, or what the storage raises; then nothing does."""
@@ -137,8 +182,8 @@ class Transaction:
         self._ended.set()
 
     def _let_go(self) -> None:
-        wait, self._wait = self._wait, None
-        if wait is not None:
+        waits, self._waits = self._waits, ()
+        for wait in waits:
             wait.release()
 
     async def _finish(self, function: Callable[[], None]) -> None:

@@ -21,6 +21,7 @@ from greenroom.protocol.workspace import (
 )
 from greenroom.protocol.workspace.searching import Check
 from greenroom.runtime.actor import Actor, handles
+from greenroom.runtime.context import as_nobody
 from greenroom.runtime.messages import Request
 
 __all__ = ["Backing", "Perform", "WorkspaceActor"]
@@ -114,5 +115,5 @@ class WorkspaceActor(Actor):
         changes = self._changes.copy()
         self._changes.clear()
         for change in changes:
-            self._emitter.emit(str(type(change).__struct_config__.tag), *msgspec.structs.astuple(change))
+            as_nobody(self._emitter.emit, str(type(change).__struct_config__.tag), *msgspec.structs.astuple(change))
         return bool(changes)

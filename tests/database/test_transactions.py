@@ -11,7 +11,10 @@ import trio
 import trio.testing
 
 from greenroom.actors.database import Database, json_driver, memory_driver, sqlite_driver
-from greenroom.protocol.errors import DatabaseError
+from greenroom.protocol.errors import ActorDeadlock, DatabaseError
+from greenroom.runtime.actor import Actor, handles
+from greenroom.runtime.context import current_node
+from greenroom.runtime.messages import Request
 from greenroom.runtime.tree import Tree
 
 TABLES: Any = {"t": {"columns": {"id": "string"}}, "u": {"columns": {"id": "string"}}}
@@ -213,3 +216,124 @@ async def test_a_transaction_that_waits_for_its_turn_can_be_cancelled(database: 
             assert waiting.cancelled_caught
             await held.table("t").add({"id": "a"})
     assert await database.table("t").count() == 1
+
+
+# -------------------------------------------------------------------- who waits for whom
+
+
+async def test_two_plain_tasks_that_hold_a_database_each_do_not_wait_for_each_other(tree: Tree) -> None:
+    first, second = Database(tree, memory_driver(), TABLES, name="a"), Database(tree, memory_driver(), TABLES, name="b")
+    paths: list[list[str]] = []
+    done: list[str] = []
+
+    async def move(source: Database, target: Database) -> None:
+        async with source.transaction() as held:
+            await held.table("t").add({"id": source.name})
+            await trio.testing.wait_all_tasks_blocked()
+            try:
+                await target.table("t").count()
+            except ActorDeadlock as error:
+                paths.append(error.path)
+        done.append(source.name)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(move, first, second)
+        nursery.start_soon(move, second, first)
+    a, b = ([f"transaction on /databases/{name}", f"/databases/{name}"] for name in "ab")
+    assert paths in ([[a[0], b[1], b[0], a[1], a[0]]], [[b[0], a[1], a[0], b[1], b[0]]])
+    assert set(done) == {"a", "b"}
+    assert tree.snapshot().waits == ()
+
+
+class Count(Request[int], frozen=True):
+    """How many rows there are."""
+
+
+async def test_a_plain_task_that_holds_a_database_cannot_ask_whom_it_keeps_waiting(
+    database: Database, tree: Tree
+) -> None:
+    class Reader(Actor):
+        @handles(Count)
+        async def count(self, message: Count) -> int:
+            return await database.table("t").count()
+
+    reader = tree.spawn(Reader(), "reader")
+    async with database.transaction():
+        assert current_node() is not None
+        with pytest.raises(ActorDeadlock) as caught:
+            await reader.ask(Count())
+    assert caught.value.path == ["/reader", database.ref.path, f"transaction on {database.ref.path}", "/reader"]
+    assert current_node() is None
+    assert await reader.ask(Count()) == 0
+
+
+async def test_work_of_an_actor_waits_its_turn_while_other_work_of_it_holds_the_database(
+    database: Database, tree: Tree
+) -> None:
+    counted: list[int] = []
+    held, done = trio.Event(), trio.Event()
+
+    class Busy(Actor):
+        async def on_start(self) -> None:
+            self.start_soon(self.store)
+            self.start_soon(self.count)
+
+        async def store(self) -> None:
+            async with database.transaction() as transaction:
+                held.set()
+                await trio.testing.wait_all_tasks_blocked()
+                await transaction.table("t").add({"id": "a"})
+
+        async def count(self) -> None:
+            await held.wait()
+            counted.append(await database.table("t").count())
+            done.set()
+
+    busy = tree.spawn(Busy(), "busy")
+    await done.wait()
+    assert counted == [1]
+    assert busy.alive
+
+
+async def test_whoever_waits_for_the_work_of_a_holder_waits_for_its_transaction(database: Database, tree: Tree) -> None:
+    """The work asks, within its transaction, an actor that waits for the work to end."""
+    refused: list[list[str]] = []
+
+    class Busy(Actor):
+        async def on_start(self) -> None:
+            self.start_soon(self.store)
+
+        async def store(self) -> None:
+            async with database.transaction():
+                await trio.testing.wait_all_tasks_blocked()
+                try:
+                    await watcher.ask(Count())
+                except ActorDeadlock as error:
+                    refused.append(error.path)
+            self.end()
+
+    class Watcher(Actor):
+        @handles(Count)
+        async def count(self, message: Count) -> int:
+            await busy.join()
+            return 0
+
+    watcher, busy = tree.spawn(Watcher(), "watcher"), tree.spawn(Busy(), "busy")
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(watcher.ask, Count())
+    assert refused == [["/busy", "/watcher", "/busy"]]
+
+
+async def test_a_task_that_was_started_within_but_lives_elsewhere_waits_for_the_end(database: Database) -> None:
+    counted: list[int] = []
+
+    async def count() -> None:
+        counted.append(await database.table("t").count())
+
+    async with trio.open_nursery() as nursery:
+        async with database.transaction() as held:
+            nursery.start_soon(count)
+            await trio.testing.wait_all_tasks_blocked()
+            assert counted == []
+            await held.table("t").add({"id": "a"})
+    assert counted == [1]

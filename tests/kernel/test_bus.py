@@ -6,9 +6,11 @@ import functools
 from typing import Any
 
 import pytest
+import trio
 
 from greenroom.protocol.errors import GreenroomError
 from greenroom.runtime.bus import Bus, Event
+from greenroom.runtime.context import current_node
 from greenroom.runtime.restart import Restart
 from greenroom.runtime.tree import run_tree
 from tests.kernel.cast import Call, Echo, Player, Prop, Run, quiet
@@ -188,3 +190,17 @@ async def test_an_actor_that_closes_its_listener_itself_keeps_nothing_of_it() ->
     async with run_tree() as tree:
         tree.bus.declare("x/y", int)
         assert await tree.spawn(Prop(), "a").ask(Call(listen_a_while)) == 0
+
+
+async def test_a_task_that_a_listener_starts_is_not_the_dispatchers() -> None:
+    seen: list[object] = []
+
+    async def look(_: object) -> None:
+        seen.append(current_node())
+        await trio.lowlevel.checkpoint()
+
+    async with run_tree() as tree, trio.open_nursery() as nursery:
+        tree.bus.on("actor/started", lambda event: nursery.start_soon(look, event))
+        tree.spawn(Player(), "a")
+        await quiet()
+    assert seen == [None]

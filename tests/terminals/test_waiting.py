@@ -10,9 +10,10 @@ import trio
 import trio.testing
 from trio.testing import MockClock
 
-from greenroom.protocol.errors import ActorDeadlock, FormError, TerminalDeadlock, TerminalError
+from greenroom.protocol.errors import FormError, TerminalDeadlock, TerminalError
 from greenroom.protocol.forms import Form
 from greenroom.runtime.actor import Actor, handles
+from greenroom.runtime.context import current_node
 from greenroom.runtime.messages import Message, Request
 from tests.clock import advance
 from tests.terminals.conftest import NEED_X, Room
@@ -357,20 +358,38 @@ async def test_an_actor_whose_handler_is_free_is_not_refused_because_its_work_wa
     assert await person.ask(Ping()) == "pong"
 
 
-async def test_a_listener_that_awaits_its_own_terminal_is_refused(room: Room) -> None:
-    """A task that a listener starts runs as the terminal, which would wait for itself."""
+async def test_a_task_that_a_listener_starts_waits_for_itself_and_not_as_the_terminal(room: Room) -> None:
+    """The terminal does not wait for it: its own forms may be answered there, and what it is asked may be asked on."""
+    room.mount("y", "z")
+    done: list[Any] = []
+
+    async def answer(id: str) -> None:
+        done.append(await room.terminals.ask(None, "z", Form(NEED_X)))
+        done.append(await room.terminals.answer("y", id, {"x": "v"}))
+
+    y = room.terminals.terminal("y")
+    assert y is not None
+    y.emitter.on("pending", lambda record: room.nursery.start_soon(answer, record.id))
+    asked = await room.ask("x", "y")
+    assert [wait.from_ for wait in room.runtime.snapshot().waits if wait.to == "z"] == [()]
+    await room.answer("z", {"x": "first"})
+    assert (asked.values, done[0]) == ({"x": "v"}, {"x": "first"})
+    assert room.edges() == 0
+
+
+async def test_what_a_forms_own_listeners_start_is_not_the_terminals_either(room: Room) -> None:
     room.mount("y")
-    refused: list[ActorDeadlock] = []
+    seen: list[Any] = []
+    form = Form(NEED_X)
 
-    async def await_it(id: str) -> None:
-        try:
-            await room.terminals.answer("y", id, {"x": "v"})
-        except ActorDeadlock as error:
-            refused.append(error)
+    async def look() -> None:
+        seen.append((current_node(), await room.terminals.answer("y", "no", {})))
 
-    room.terminals.emitter.on("pending", lambda record: room.nursery.start_soon(await_it, record.id))
-    await room.ask("x", "y")
-    assert [error.path for error in refused] == [["/terminals/y", "/terminals/y"]]
+    form.emitter.on("submit", lambda *_: room.nursery.start_soon(look))
+    form.on_end(lambda _: room.nursery.start_soon(look))
+    await room.ask("x", "y", form)
+    await room.answer("y", {"x": "v"})
+    assert [node for node, _ in seen] == [None, None]
 
 
 async def test_a_terminal_goes_when_its_operator_ends_for_good(room: Room) -> None:
