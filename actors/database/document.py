@@ -20,6 +20,10 @@ from greenroom.protocol.errors import DatabaseError
 __all__ = ["DocumentStorage"]
 
 
+_Signature = tuple[int, int, int]
+"""By which it is known that nobody has written a file."""
+
+
 class _Document(Struct, forbid_unknown_fields=True):
     """What stands in the file."""
 
@@ -33,8 +37,9 @@ class DocumentStorage(SqliteStorage):
     rows in key order.
 
     A commit writes the whole document beside the file and puts it in its place before it lasts in memory, so that
-    killed at any instant the file is as before or as after. One program at a time may use the file. A file that cannot
-    be read, or that holds other tables or rows than are declared, is refused and left as it is.
+    killed at any instant the file is as before or as after. One program at a time may use the file: what another one
+    has changed since it was opened is not overwritten, and the commit fails with DRIVER. A file that cannot be read, or
+    that holds other tables or rows than are declared, is refused and left as it is.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -43,6 +48,8 @@ class DocumentStorage(SqliteStorage):
         self._layouts: Mapping[str, Layout] = {}
         self._kept: _Document | None = None
         """What the file holds, whatever the order in which it does."""
+        self._seen: _Signature | None = None
+        """The file as it was last read or written here."""
 
     def open(self, tables: Mapping[str, Layout], version: int | float | None) -> Migration | None:
         """See `Storage.open`. The file is made if there is none; its folder must be there."""
@@ -88,8 +95,13 @@ class DocumentStorage(SqliteStorage):
     def _keep(self) -> None:
         document = self._document(self._layouts)
         if document != self._kept:
+            if _signature(self._file) not in (None, self._seen):
+                raise driver_failure(
+                    f"{self._file} was changed by another program since it was opened here, and is left as it is now; "
+                    "close the database and open it again"
+                )
             self._write(self._file, document)
-            self._kept = document
+            self._kept, self._seen = document, _signature(self._file)
 
     def _document(self, layouts: Mapping[str, Layout]) -> _Document:
         tables = {name: [layout.row(cells) for cells in self.select(layout, ())] for name, layout in layouts.items()}
@@ -97,6 +109,7 @@ class DocumentStorage(SqliteStorage):
         return _Document(tables, UNSET if stamp is None else stamp)
 
     def _read(self) -> _Document | None:
+        self._seen = _signature(self._file)
         try:
             content = self._file.read_bytes()
         except FileNotFoundError:
@@ -144,6 +157,14 @@ class DocumentStorage(SqliteStorage):
 
     def _unfit(self, why: str) -> DatabaseError:
         return driver_failure(f"{self._file} does not hold this database: {why}. It was left as it is")
+
+
+def _signature(path: Path) -> _Signature | None:
+    try:
+        status = path.stat()
+    except OSError:  # nothing is there, or nothing that can be written: the next step tells
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _no_key() -> Key:

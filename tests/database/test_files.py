@@ -228,6 +228,21 @@ async def test_a_document_that_was_only_read_is_not_written(tree: Tree, tmp_path
     assert json.loads(path.read_text())["tables"]["t"][1] == {"id": "b", "name": "C"}
 
 
+async def test_a_document_that_another_program_has_changed_is_not_overwritten(tree: Tree, tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    one, other = document(tree, path), document(tree, path)
+    await one.table("t").add({"id": "a", "name": "A"})
+    await other.table("t").add({"id": "b", "name": "B"})
+    before = path.read_text()
+    with pytest.raises(DatabaseError, match="changed by another program") as caught:
+        await one.table("t").add({"id": "c", "name": "C"})
+    assert caught.value.code == "DRIVER"
+    assert path.read_text() == before
+    assert await one.table("t").keys() == ["a"]
+    await one.close()
+    assert await document(tree, path).table("t").keys() == ["a", "b"]
+
+
 async def test_a_document_that_cannot_be_written_changes_nothing_in_memory(tree: Tree, tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
