@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from greenroom.actors.workspace import DirectoryWorkspace
+from greenroom.actors.workspace.directory.confined import Confined
 from greenroom.actors.workspace.directory.paths import PRIVATE, split_path
 from greenroom.protocol.errors import WorkspaceError
 from greenroom.protocol.workspace import Query
@@ -212,6 +213,25 @@ def test_a_file_that_is_swapped_for_a_link_at_the_last_moment_is_not_read(
     with pytest.raises(WorkspaceError) as caught:
         files.read("sub/a.txt")
     assert caught.value.code == "IO"
+
+
+def test_a_file_that_becomes_a_link_while_all_are_read_is_passed_over(
+    files: DirectoryWorkspace, root: Path, outside: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "b").write_text("b")
+    walk = Confined.walk
+
+    def then_swapped(self: Confined, most: int, *, sweep: bool = False) -> dict[str, os.stat_result]:
+        found = walk(self, most, sweep=sweep)
+        (root / "sub" / "a.txt").unlink(missing_ok=True)
+        (root / "sub" / "a.txt").symlink_to(outside / "secret")
+        return found
+
+    monkeypatch.setattr(Confined, "walk", then_swapped)
+    for look in (files.infos, files.files, files.texts):
+        assert [each.path for each in look()] == ["b"]
+        (root / "sub" / "a.txt").unlink()
+        (root / "sub" / "a.txt").write_text("a")
 
 
 def test_the_root_may_be_reached_by_a_link_and_is_kept_when_that_changes(root: Path, outside: Path) -> None:

@@ -264,15 +264,14 @@ class DirectoryWorkspace:
         return found
 
     def _all(self) -> Iterator[tuple[str, Found]]:
-        """All files in order. One that cannot be read is as one that is too large to be."""
+        """All files in order. One that cannot be read is as one that is too large to be; one that is no file any more
+        when its turn comes is passed over."""
         statuses = self._root.walk(self._limits.files)
         for path in sorted(statuses, key=lambda path: self._entries.described(path, statuses[path]).place):
             try:
                 found = self._load(path)
             except WorkspaceError as error:
-                if error.code != "IO":
-                    raise
-                found = Found(None, statuses[path])
+                found = Found(None, statuses[path]) if error.code == "IO" else None
             if found is not None:
                 yield path, found
 
