@@ -70,14 +70,13 @@ class Budget:
         return reached or (self._parent is not None and self._parent.exhausted)
 
     def consume(self, usage: Usage) -> None:
-        """Charge it. Whoever started it is called if it is exhausted by then."""
+        """Charge it. Those who started it are called if it is exhausted by then."""
         self._used += usage
         if self._parent is not None:
             self._parent.consume(usage)
         if self._listeners and self.exhausted:
-            listeners, self._listeners = self._listeners, {}
-            for listener in listeners.values():
-                listener()
+            for fire in tuple(self._listeners.values()):
+                fire()
 
     def clear(self) -> None:
         """Begin again from nothing. The parent's tally stays."""
@@ -89,13 +88,17 @@ class Budget:
             on_exhausted()
             return _nothing
         key = object()
-        self._listeners[key] = on_exhausted
-        above = _nothing if self._parent is None else self._parent.start(on_exhausted)
+
+        def fire() -> None:
+            close()
+            on_exhausted()
 
         def close() -> None:
             self._listeners.pop(key, None)
             above()
 
+        self._listeners[key] = fire
+        above = _nothing if self._parent is None else self._parent.start(fire)
         return close
 
 
