@@ -6,6 +6,7 @@ from greenroom.actors.client import Client, Reconnect, connect
 from greenroom.actors.client.prompt import PromptClient, open_prompt_client
 from greenroom.actors.database import Database, json_driver, memory_driver, sqlite_driver
 from greenroom.actors.gateway import Access, AccessToken, Gateway, GatewayLimits, read_tokens
+from greenroom.actors.portal import Portal, portal
 from greenroom.actors.providers import ScriptedProvider, ScriptedTurn
 from greenroom.actors.relation import RelationManager
 from greenroom.actors.system import Runtime, open_runtime
@@ -113,6 +114,7 @@ __all__ = [
     "Order",
     "PatternError",
     "PendingForm",
+    "Portal",
     "PromptClient",
     "ProviderError",
     "ProviderResult",
@@ -175,6 +177,7 @@ __all__ = [
     "open_prompt_client",
     "open_runtime",
     "parse_form",
+    "portal",
     "read_tokens",
     "relation_tool",
     "run_tree",
