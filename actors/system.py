@@ -1,4 +1,4 @@
-"""The composition: one runtime with its terminals and tools, opened for the length of an `async with` block."""
+"""The composition: one runtime with its terminals, runs and tools, opened for the length of an `async with` block."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import msgspec
 from greenroom.actors.agent import AgentManager
 from greenroom.actors.gateway import Access, Gateway, GatewayLimits, Services, open_gateway
 from greenroom.actors.terminal import TerminalManager, TerminalStore
+from greenroom.actors.workflow import WorkflowManager, WorkflowRunner, WorkflowStore
 from greenroom.protocol.emitter import ErrorHandler
 from greenroom.protocol.forms import Form, FormSchema
 from greenroom.protocol.tree import TreeSnapshot
@@ -32,12 +33,14 @@ GC_THRESHOLDS = (50_000, 20, 100)
 
 @final
 class Runtime:
-    """Everything that one program runs: the tree of actors, the terminals and agents in it, and the tools it offers."""
+    """Everything that one program runs: the tree, the terminals, runs and agents in it, and the tools it offers."""
 
-    def __init__(self, tree: Tree, terminals: TerminalManager, tools: ToolManager) -> None:
+    def __init__(self, tree: Tree, terminals: TerminalManager, workflows: WorkflowManager, tools: ToolManager) -> None:
         self.tree = tree
         self.terminals = terminals
         """Who can be asked."""
+        self.workflows = workflows
+        """What runs through phases and tasks: `await runtime.workflows.run(...)`, or `start(...)`."""
         self.agents = AgentManager(tree)
         """The agents at the top; each may have others beneath it."""
         self.tools = tools
@@ -116,6 +119,8 @@ async def open_runtime(
     timeout: float | None = 300.0,
     cap: int | None = None,
     store: TerminalStore | None = None,
+    workflow_store: WorkflowStore | None = None,
+    functions: Mapping[str, object] | None = None,
     error: ErrorHandler | None = None,
     wall_clock: Callable[[], float] = time.time,
     tune_gc: bool = False,
@@ -123,9 +128,10 @@ async def open_runtime(
     """A runtime within a trio program. Leaving the block stops everything in it, children first.
 
     `timeout` is how many seconds a form may stay unanswered where its terminal or its ask says nothing else (None: for
-    ever), `cap` how many forms a terminal may hold. `store` keeps terminals' own settings. `error(exception, event)`
-    hears what listeners raise. `wall_clock` dates records, in seconds since 1970. `tune_gc` raises the thresholds of
-    Python's garbage collector, for programs with many thousands of live asks; they are put back at the end.
+    ever), `cap` how many forms a terminal may hold. `store` keeps terminals' own settings, `workflow_store` the runs of
+    workflows; `functions` are the behaviours of their tasks. `error(exception, event)` hears what listeners raise.
+    `wall_clock` dates records, in seconds since 1970. `tune_gc` raises the thresholds of Python's garbage collector,
+    for programs with many thousands of live asks; they are put back at the end.
 
     Raises TerminalError INVALID for a timeout or a cap that cannot be.
     """
@@ -135,7 +141,10 @@ async def open_runtime(
     try:
         async with run_tree() as tree:
             terminals = TerminalManager(tree, store=store, timeout=timeout, cap=cap, error=error, wall_clock=wall_clock)
-            yield Runtime(tree, terminals, ToolManager())
+            workflows = WorkflowManager(
+                WorkflowRunner(tree, wall_clock=wall_clock), store=workflow_store, functions=functions, error=error
+            )
+            yield Runtime(tree, terminals, workflows, ToolManager())
     finally:
         if tune_gc:
             gc.set_threshold(*thresholds)

@@ -73,11 +73,12 @@ class RunRecord(Protocol):
         """
         ...
 
-    async def required(self, checkpoint: Checkpoint, task: Task | None) -> None:
+    async def required(self, checkpoint: Checkpoint | None, task: Task | None) -> None:
         """Return once all that was noted before the call is stored, and the whole run in the first call (`initial`).
 
-        Raises what kept it from that; a later call may succeed again. `attempt` and `settlement` come with their task,
-        and several of them may be waited for at the same time. Cancelled: what was noted is still to be stored.
+        `attempt` and `settlement` come with their task; no checkpoint is for what a task or a sender of signals waits
+        for. Several calls may wait at the same time. Raises what kept it from that; a later call may succeed again.
+        Cancelled: what was noted is still to be stored.
         """
         ...
 

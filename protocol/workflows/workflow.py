@@ -132,6 +132,10 @@ class Workflow(Group):
         """The last value of each signal that it was sent, as a copy."""
         return copy_json(self._signals)
 
+    def signalled(self, name: str) -> bool:
+        """Whether the signal `name` was ever sent."""
+        return name in self._signals
+
     def phase(self, phase_id: str) -> Phase | None:
         """The phase with this id."""
         return self._children.get(phase_id)

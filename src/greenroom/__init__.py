@@ -19,6 +19,16 @@ from greenroom.actors.toolbox.endpoint import endpoint_tool
 from greenroom.actors.toolbox.infer import infer_tool
 from greenroom.actors.toolbox.relation import relation_tool
 from greenroom.actors.toolbox.workspace import workspace_tool
+from greenroom.actors.workflow import (
+    MemoryWorkflowStore,
+    Permanent,
+    RetryAfter,
+    Run,
+    TaskController,
+    WorkflowManager,
+    WorkflowRunner,
+    WorkflowStore,
+)
 from greenroom.actors.workspace import Workspace, WorkspaceManager
 from greenroom.protocol.access import Grants
 from greenroom.protocol.agents import (
@@ -51,6 +61,7 @@ from greenroom.protocol.errors import (
     TerminalError,
     ToolDeadlock,
     ToolError,
+    WorkflowError,
     WorkspaceError,
 )
 from greenroom.protocol.forms import FieldError, Form, FormSchema, parse_form
@@ -59,6 +70,7 @@ from greenroom.protocol.schemas.infer import infer_schema
 from greenroom.protocol.terminals import AnswerFailure, AnswerRefusal, AnswerResult, AnswerSuccess, PendingForm
 from greenroom.protocol.tools import ToolCall, ToolDefinition, ToolFailure, ToolResult, ToolSuccess
 from greenroom.protocol.tree import TreeSnapshot
+from greenroom.protocol.workflows import Workflow, WorkflowDefinition, WorkflowResult, WorkflowSnapshot
 from greenroom.runtime.actor import Actor, Leaf, handles
 from greenroom.runtime.answers import answer_of
 from greenroom.runtime.cancel import Cancel
@@ -109,11 +121,13 @@ __all__ = [
     "GreenroomError",
     "Leaf",
     "MemoryTerminalStore",
+    "MemoryWorkflowStore",
     "Message",
     "MessageInput",
     "Order",
     "PatternError",
     "PendingForm",
+    "Permanent",
     "Portal",
     "PromptClient",
     "ProviderError",
@@ -126,12 +140,15 @@ __all__ = [
     "Reply",
     "Request",
     "Restart",
+    "RetryAfter",
     "RpcError",
     "Rule",
+    "Run",
     "Runtime",
     "Scope",
     "ScriptedProvider",
     "ScriptedTurn",
+    "TaskController",
     "Terminal",
     "TerminalDeadlock",
     "TerminalError",
@@ -151,6 +168,14 @@ __all__ = [
     "Usage",
     "Window",
     "Withdrawn",
+    "Workflow",
+    "WorkflowDefinition",
+    "WorkflowError",
+    "WorkflowManager",
+    "WorkflowResult",
+    "WorkflowRunner",
+    "WorkflowSnapshot",
+    "WorkflowStore",
     "Workspace",
     "WorkspaceError",
     "WorkspaceManager",

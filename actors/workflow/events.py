@@ -1,0 +1,90 @@
+"""What happened in a run, numbered: the last of it in memory, what is older from a store that keeps it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from itertools import islice
+from typing import Final, TypeAlias, final
+
+import trio
+
+from greenroom.protocol.errors import WorkflowError
+from greenroom.protocol.workflows import WorkflowEvent
+
+__all__ = ["EVENTS_KEPT", "RunEvents"]
+
+EVENTS_KEPT: Final = 4096
+"""How many events of a run are kept in memory."""
+
+_PAGE: Final = 500
+
+Older: TypeAlias = Callable[[int, int], Awaitable[Sequence[WorkflowEvent]]]
+"""Gives up to so many (second) events with numbers above the first, in order."""
+
+
+@final
+class RunEvents:
+    """The events of one run. `last` is the number of the last one that happened before it was made."""
+
+    def __init__(self, workflow_id: str, *, last: int = 0, older: Older | None = None, kept: int = EVENTS_KEPT) -> None:
+        self._id = workflow_id
+        self._older = older
+        self._events: deque[WorkflowEvent] = deque(maxlen=kept)
+        self._more = trio.Event()
+        self.last: int = last
+        """The number of the last event."""
+        self.closed = False
+
+    def append(self, event: WorkflowEvent) -> None:
+        """The next event; its number is `last + 1`."""
+        self.last = event.number
+        self._events.append(event)
+        self._ring()
+
+    def close(self) -> None:
+        """There will be no more events."""
+        self.closed = True
+        self._ring()
+
+    async def follow(self, after: int = 0) -> AsyncGenerator[WorkflowEvent]:
+        """Every event with a number above `after`, those that there are and those to come, until the run is over.
+
+        `after` may be beyond the last event, where a run without a store has begun to count anew: everything is told
+        then. Raises `WorkflowError` GAP if events in between are kept nowhere any more; its context says which `first`
+        one is. It waits for the next event without a deadline.
+        """
+        if after > self.last:
+            after = 0
+        while True:
+            for event in await self._after(after):
+                if event.number > after + 1:
+                    raise self._gap(after, event.number)
+                after = event.number
+                yield event
+            if after < self.last:
+                continue
+            if self.closed:
+                return
+            await self._more.wait()
+
+    async def _after(self, after: int) -> Sequence[WorkflowEvent]:
+        first = self._events[0].number if self._events else self.last + 1
+        if after + 1 >= first:
+            await trio.lowlevel.checkpoint()
+            return list(islice(self._events, after + 1 - first, None))
+        older: Sequence[WorkflowEvent] = () if self._older is None else await self._older(after, _PAGE)
+        if not older:
+            raise self._gap(after, first)
+        return older
+
+    def _gap(self, after: int, first: int) -> WorkflowError:
+        return WorkflowError(
+            "GAP",
+            f"The events of workflow {self._id!r} behind {after} are not kept any more: follow it from {first - 1} on.",
+            {"id": self._id, "after": after, "first": first},
+        )
+
+    def _ring(self) -> None:
+        more, self._more = self._more, trio.Event()
+        more.set()
