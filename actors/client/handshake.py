@@ -14,6 +14,7 @@ from trio_websocket import (
     wrap_server_stream,
 )
 
+from greenroom.actors.client.metering import MeteredStream
 from greenroom.actors.client.socket import FrameSocket, SocketLimits
 from greenroom.actors.client.stream import GuardedStream
 from greenroom.protocol.access import PROTOCOL
@@ -22,7 +23,7 @@ __all__ = ["HandshakeFailed", "accept", "dial"]
 
 _QUEUE: Final = 16
 """How many messages the library reads ahead. While it cannot, it answers no pings."""
-_RECEIVE: Final = 65_536
+_RECEIVE: Final = 16_384
 
 
 class HandshakeFailed(Exception):
@@ -39,9 +40,9 @@ async def accept(nursery: trio.Nursery, stream: GuardedStream, limits: SocketLim
     Raises `HandshakeFailed`, with the stream killed. `nursery` must stay open until the socket is closed.
     """
 
-    async def shake(library: _Library) -> WebSocketConnection:
+    async def shake(library: _Library, metered: MeteredStream) -> WebSocketConnection:
         request = await wrap_server_stream(
-            library.as_nursery(), stream, _QUEUE, limits.message_size, receive_buffer_size=_RECEIVE
+            library.as_nursery(), metered, _QUEUE, limits.message_size, receive_buffer_size=_RECEIVE
         )
         return await request.accept(subprotocol=PROTOCOL if PROTOCOL in request.proposed_subprotocols else None)
 
@@ -61,10 +62,10 @@ async def dial(
     `nursery` must stay open until the socket is closed.
     """
 
-    async def shake(library: _Library) -> WebSocketConnection:
+    async def shake(library: _Library, metered: MeteredStream) -> WebSocketConnection:
         return await wrap_client_stream(
             library.as_nursery(),
-            cast("Any", stream),  # any stream will do; it is declared for sockets
+            cast("Any", metered),  # any stream will do; it is declared for sockets
             host,
             resource,
             extra_headers=list(headers),
@@ -80,14 +81,14 @@ async def _open(
     nursery: trio.Nursery,
     stream: GuardedStream,
     limits: SocketLimits,
-    shake: Callable[[_Library], Awaitable[WebSocketConnection]],
+    shake: Callable[[_Library, MeteredStream], Awaitable[WebSocketConnection]],
 ) -> FrameSocket:
-    library = _Library(nursery)
+    library, metered = _Library(nursery), MeteredStream(stream, limits)
     ws: WebSocketConnection | None = None
     try:
         with trio.move_on_after(limits.handshake_timeout) as scope:
             library.ended = scope.cancel  # its reader has given up: there is nothing to wait for
-            ws = await shake(library)
+            ws = await shake(library, metered)
     except ConnectionClosed:
         pass
     finally:
@@ -98,7 +99,9 @@ async def _open(
     if ws is None:
         status = library.failure.status_code if isinstance(library.failure, ConnectionRejected) else None
         raise HandshakeFailed(status)
-    return FrameSocket(ws, stream, limits, library.scope.cancel)
+    socket = FrameSocket(ws, stream, limits, library.scope.cancel)
+    metered.watch(socket.end)
+    return socket
 
 
 @final

@@ -57,6 +57,11 @@ class SocketLimits(msgspec.Struct, frozen=True, kw_only=True):
     handshake_timeout: float = 10.0
     message_size: int = 1 << 20
     """The most bytes of a message that comes in; a longer one closes the connection with code 1009."""
+    fragments: int = 1024
+    """The most frames of a message that comes in; one more, and the connection is closed with code 1008."""
+    idle_frames: float = 200.0
+    """How many frames a second may complete no message: pings, pongs, and all but the last one of a message. Ten times
+    as many may come at once; one more closes the connection with code 1008."""
     queued_frames: int = 1024
     queued_bytes: int = 16 << 20
     """What may wait to be sent; a first frame always fits. One more, and the connection is closed with code 1013."""
@@ -145,11 +150,7 @@ class FrameSocket:
         try:
             with self._reading:
                 while True:
-                    message = await self._ws.get_message()
-                    if len(message) * 4 > self._limits.message_size and _size(message) > self._limits.message_size:
-                        self.end(TOO_BIG, f"a message has at most {self._limits.message_size} bytes")
-                        return
-                    handle(message)
+                    handle(await self._ws.get_message())
         except ConnectionClosed as closed:
             self.end(*((closed.reason.code, closed.reason.reason or "") if closed.reason else (ABNORMAL, "")))
         finally:
@@ -212,9 +213,4 @@ class FrameSocket:
         self._stop_reader()
         if code in _UNTOLD:
             await self._stream.deliver(FrameProtocol(client=self._ws.is_client, extensions=[]).close(code))
-        if code == TOO_BIG or code in _UNTOLD:  # the peer may still be sending
-            await self._stream.linger()
-
-
-def _size(message: str | bytes) -> int:
-    return len(message) if isinstance(message, bytes) else len(message.encode())
+            await self._stream.linger()  # the peer may still be sending

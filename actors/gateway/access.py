@@ -15,12 +15,12 @@ import re
 import time
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from math import inf
 from pathlib import Path
 from typing import Annotated, Any, Final, final
 
 import msgspec
 
+from greenroom.actors.client.allowance import Allowance
 from greenroom.protocol.access import EVERYTHING, TOKEN_PROTOCOL, Grants
 from greenroom.protocol.errors import ConfigError
 
@@ -58,22 +58,16 @@ class AccessToken(msgspec.Struct, frozen=True, kw_only=True):
 class Usage:
     """What the holders of one token have in use, over all of their connections."""
 
-    __slots__ = ("_allowance", "_at", "connections", "subscriptions")
+    __slots__ = ("clients", "connections", "requests", "subscriptions")
 
     def __init__(self) -> None:
+        self.clients = 0
+        """That said hello and are not forgotten yet."""
         self.connections = 0
+        """WebSockets and event streams that are open."""
         self.subscriptions = 0
-        self._allowance = 0.0
-        self._at = -inf
-
-    def spend(self, now: float, rate: float, burst: float) -> bool:
-        """Whether one more request is within `rate` a second, of which `burst` may come at once."""
-        self._allowance = min(burst, self._allowance + (now - self._at) * rate)
-        self._at = now
-        if self._allowance < 1:
-            return False
-        self._allowance -= 1
-        return True
+        """Terminals that are looked at, once for each connection."""
+        self.requests = Allowance()
 
 
 class Caller(msgspec.Struct, frozen=True, eq=False):

@@ -29,7 +29,7 @@ def _mounted(route: Route, access: Access, rate: float) -> Handler:
         caller = access.identify(presented_token(request.values("authorization"), (), request.values(TOKEN_HEADER)))
         if caller is None:
             return HttpResponse(401, content_type="")
-        if caller.token is not None and not caller.usage.spend(trio.current_time(), rate, 5 * rate):
+        if caller.token is not None and not caller.usage.requests.spend(trio.current_time(), rate, 5 * rate):
             return HttpResponse(429, content_type="")
         may = caller.grants.may_attach if route.method == "GET" else caller.grants.may_answer
         if not may(names["name"]):

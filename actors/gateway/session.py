@@ -142,7 +142,7 @@ class Session:
 
     def _spend(self) -> None:
         rate = self._front.limits.requests
-        if not self.caller.usage.spend(trio.current_time(), rate, 5 * rate):
+        if not self.caller.usage.requests.spend(trio.current_time(), rate, 5 * rate):
             raise RpcError("BUSY", f"This token may send {rate:g} requests a second; send fewer.", {"rate": rate})
 
     def _run_soon(self, call: Call, handler: Handler, params: msgspec.Struct) -> None:
