@@ -73,7 +73,8 @@ class Endpoint:
         return RouteResponse(200, connection, _STREAM_HEADERS)
 
     async def read(self, request: RouteRequest) -> Any:
-        """The body as JSON. Raises Refusal: 413 once more than the limit was read, 400 for what is no JSON.
+        """The body as JSON. Raises Refusal: 413 once more than the limit was read, 401 for whoever sent it and is not
+        admitted any more, 400 for what is no JSON.
 
         How long the body may take is up to whoever gives it.
         """
@@ -82,6 +83,8 @@ class Endpoint:
             body += piece
             if len(body) > self._limit:
                 raise Refusal(413)
+        if not request.admitted():
+            raise Refusal(401)
         try:
             return read_json(bytes(body))
         except ValueError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
@@ -14,7 +15,11 @@ __all__ = ["reach"]
 
 @asynccontextmanager
 async def reach(url: str) -> AsyncGenerator[Client]:
-    """A client of the gateway at `url`, with the token in GREENROOM_TOKEN. A refusal to connect says what to do."""
+    """A client of the gateway at `url`, with the token in GREENROOM_TOKEN. A refusal to connect says what to do.
+
+    SIGTERM ends the block as Ctrl-C does, so that what was asked in it is withdrawn.
+    """
+    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         async with connect(url, token=os.environ.get("GREENROOM_TOKEN") or None) as client:
             yield client
@@ -22,6 +27,8 @@ async def reach(url: str) -> AsyncGenerator[Client]:
         if error.code != "CONNECT":
             raise
         hint = "Start one with `greenroom serve`, or name another with --url or GREENROOM_URL."
-        if error.context.get("status") == 401:
-            hint = "Put the token into GREENROOM_TOKEN."
-        raise type(error)(error.code, f"{error.message} {hint}", error.context) from None
+        if "status" in error.context:  # there is one, and it refuses
+            hint = "Put a valid token into GREENROOM_TOKEN." if error.context["status"] == 401 else ""
+        raise type(error)(error.code, f"{error.message} {hint}".rstrip(), error.context) from None
+    finally:
+        signal.signal(signal.SIGTERM, before)

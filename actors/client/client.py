@@ -17,13 +17,14 @@ import trio
 
 from greenroom.actors.client.attachment import AttachedTerminal
 from greenroom.actors.client.dialing import open_socket, parse_url
-from greenroom.actors.client.socket import ABNORMAL, NORMAL, PROTOCOL_ERROR, FrameSocket, SocketLimits
+from greenroom.actors.client.socket import ABNORMAL, NORMAL, PROTOCOL_ERROR, TOO_BIG, FrameSocket, SocketLimits
 from greenroom.protocol.errors import ConfigError, GreenroomError, RpcError
 from greenroom.protocol.forms import FormSchema, serialize_form
 from greenroom.protocol.rpc import (
     ANSWER,
     ASK,
     ATTACH,
+    BYE,
     CALL_TOOL,
     CANCEL,
     DETACH,
@@ -38,6 +39,7 @@ from greenroom.protocol.rpc import (
     AskTerminal,
     Attachment,
     AttachTerminal,
+    Bye,
     CallTool,
     CancelCall,
     DetachTerminal,
@@ -50,6 +52,7 @@ from greenroom.protocol.rpc import (
     ReadTree,
     TerminalEvent,
     TerminalInfo,
+    Welcome,
     WithdrawForm,
     error_of,
     frames,
@@ -137,8 +140,9 @@ class Client:
     A lost connection is made anew, and calls wait for it. What may change something is sent with a key, so that it is
     carried out once: when it comes again, the server gives the outcome that it has recorded, or lets the call go on. If
     it knows nothing of it any more, the call fails with RpcError OUTCOME: it may have happened. Attached terminals are
-    attached again. When the client gives up, or was told not to reconnect, every call under way and every later one
-    fails with RpcError CLOSED (`code` and `reason` as the server told them).
+    attached again. When the client gives up, or was told not to reconnect, or a message was larger than its receiver
+    takes (`code` 1009), every call under way and every later one fails with RpcError CLOSED (`code` and `reason` as the
+    server told them).
 
     What the server refuses is raised as the error that it is there (TerminalError, TerminalDeadlock, FormError,
     ActorError), and as RpcError where it is about the call itself.
@@ -151,6 +155,10 @@ class Client:
         """How to come by another one, however long that takes. None: there will be no other."""
         self._id = secrets.token_urlsafe(24)
         """What this client calls itself at the server."""
+        self._visit: str | None = None
+        """What the server calls the time in which it knows this client, once it has said so on this connection."""
+        self._message_size: int | None = None
+        """How many bytes of a message the server takes, once it has said so."""
         self._last: tuple[int, str] = (ABNORMAL, "")
         """How the last connection ended."""
         self._closing = False
@@ -178,9 +186,9 @@ class Client:
     async def call(self, method: str, params: object, result_type: type[R]) -> R:
         """Call any method: `params` is a struct or a mapping, the result is read as `result_type`.
 
-        Raises what the server refuses it with, and RpcError: CLOSED, or PARAMS if the params cannot be sent as JSON, or
-        RESULT if the answer is no `result_type`. Cancelled: the call is cancelled at the server, which may have carried
-        it out already.
+        Raises what the server refuses it with, and RpcError: CLOSED, or PARAMS if the params cannot be sent as JSON or
+        are more than the server takes, or RESULT if the answer is no `result_type`. Cancelled: the call is cancelled at
+        the server, which may have carried it out already.
         """
         decoder: msgspec.json.Decoder[R] = msgspec.json.Decoder(result_type)
         return await self._call(method, params, decoder.decode)
@@ -201,13 +209,19 @@ class Client:
         self._calls += 1
         id = self._calls
         if isinstance(params, Keyed) and self._redial is not None:
-            params = msgspec.structs.replace(params, key=secrets.token_urlsafe(16))
+            params = msgspec.structs.replace(params, key=secrets.token_urlsafe(16), visit=self._visit)
         try:
             frame = frames.request(id, method, params)
         except (TypeError, ValueError, RecursionError) as problem:
             raise RpcError(
                 "PARAMS", f"The params of {method} are no JSON values: {problem}.", {"method": method}
             ) from problem
+        if self._message_size is not None and len(frame) > self._message_size:
+            raise RpcError(
+                "PARAMS",
+                f"This call of {method} takes {len(frame)} bytes, and the gateway takes {self._message_size}.",
+                {"method": method, "size": len(frame), "most": self._message_size},
+            )
         pending: _Pending[R] = _Pending(method, params, read, answered)
         self._pending[id] = pending
         if self._socket is not None:
@@ -308,13 +322,15 @@ class Client:
         self._closing = True
         self._away.cancel()
         if self._socket is not None:
+            if self._redial is not None:
+                self._notify(BYE, Bye())
             self._socket.end(NORMAL)
 
     async def run(self) -> None:
         """Serve one connection after another; in the end everything that waits fails. Called once, by `connect`."""
         try:
             await self._serve()
-            while self._redial is not None and not self._closing:
+            while self._redial is not None and not self._closing and self._last[0] != TOO_BIG:
                 with trio.CancelScope() as self._away:
                     self._socket = await self._redial()
                 if self._socket is None:
@@ -336,7 +352,7 @@ class Client:
                 await socket.read(self._receive)
                 nursery.cancel_scope.cancel()
         finally:
-            self._socket = None
+            self._socket = self._visit = None
             self._last = socket.code or ABNORMAL, socket.reason
             if self._closing or self._redial is None:
                 self._fail_all()
@@ -344,12 +360,17 @@ class Client:
 
     async def hello(self) -> None:
         """Let the server know which client this is. Called by `connect`, before anything else is sent."""
-        await self._invoke(HELLO, Hello(client=self._id))
+        await self._call(HELLO.name, Hello(client=self._id), HELLO.read, self._be_welcome)
+
+    def _be_welcome(self, welcome: Welcome) -> None:
+        self._visit, self._message_size = welcome.visit, welcome.message_size
 
     def _come_back(self, socket: FrameSocket) -> None:
         """Take up everything on a new connection: who this is, what it looks at, and what it waits for."""
         logger.info("The connection to the gateway is back.")
-        socket.send(frames.request(None, HELLO.name, Hello(client=self._id)))
+        self._calls += 1
+        hello, greeting = self._calls, Hello(client=self._id)
+        socket.send(frames.request(hello, HELLO.name, greeting))
         for name, terminals in self._attached.items():
             self._calls += 1
             again = [terminal for terminal in terminals if terminal.begun]
@@ -365,6 +386,7 @@ class Client:
             pending.sent = True
         for id in abandoned:
             self._notify(CANCEL, CancelCall(id=id))
+        self._pending[hello] = _Pending(HELLO.name, greeting, HELLO.read, self._be_welcome)
 
     def _receive(self, text: str | bytes) -> None:
         try:
@@ -407,6 +429,9 @@ class Client:
 
     def _closed(self) -> RpcError:
         code, reason = self._last
+        if code == TOO_BIG:
+            message = f"A message was larger than its receiver takes, and would be so again: {reason or code}."
+            return RpcError("CLOSED", message, {"code": code, "reason": reason})
         why = f"code {code}" + (f", {reason}" if reason else "")
         message = f"The connection to the gateway has ended ({why}); connect again."
         return RpcError("CLOSED", message, {"code": code, "reason": reason})

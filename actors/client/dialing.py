@@ -82,13 +82,12 @@ async def open_socket(
             headers = () if token is None else ((b"Authorization", b"Bearer " + token.encode()),)
             return await dial(nursery, stream, address.authority, address.resource, limits, headers)
         except OSError as error:
-            raise _no_gateway(address, f"{error.strerror or error}", None) from error
+            raise _no_gateway(address, f"{error.strerror or error}") from error
         except HandshakeFailed as error:
-            why = "it speaks no WebSocket" if error.status is None else f"it answered with HTTP status {error.status}"
-            if error.status == 401:
-                why = "it wants a token, or another one than it was given"
-            raise _no_gateway(address, why, error.status) from None
-    raise _no_gateway(address, f"it did not answer within {limits.handshake_timeout:g} s", None)
+            if error.status is None:
+                raise _no_gateway(address, "it speaks no WebSocket") from None
+            raise _refused(address, error.status, has_token=token is not None) from None
+    raise _no_gateway(address, f"it did not answer within {limits.handshake_timeout:g} s")
 
 
 async def open_stream(address: Address, tls: ssl.SSLContext | None = None) -> trio.abc.Stream:
@@ -98,9 +97,14 @@ async def open_stream(address: Address, tls: ssl.SSLContext | None = None) -> tr
     return await trio.open_tcp_stream(address.host, address.port)
 
 
-def _no_gateway(address: Address, why: str, status: int | None) -> RpcError:
+def _no_gateway(address: Address, why: str) -> RpcError:
+    return RpcError("CONNECT", f"There is no gateway to talk to at {address.url}: {why}.", {"url": address.url})
+
+
+def _refused(address: Address, status: int, *, has_token: bool) -> RpcError:
+    why = f"it answered with HTTP status {status}"
+    if status == 401:
+        why = "the token was refused" if has_token else "it wants a token, and was given none"
     return RpcError(
-        "CONNECT",
-        f"There is no gateway to talk to at {address.url}: {why}.",
-        {"url": address.url} if status is None else {"url": address.url, "status": status},
+        "CONNECT", f"The gateway at {address.url} refuses this client: {why}.", {"url": address.url, "status": status}
     )

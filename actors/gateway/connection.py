@@ -15,6 +15,7 @@ from greenroom.actors.client.handshake import HandshakeFailed, accept
 from greenroom.actors.client.socket import SocketLimits
 from greenroom.actors.client.stream import GuardedStream
 from greenroom.actors.gateway.access import Access, Caller, presented_token
+from greenroom.actors.gateway.doorstep import Doorstep
 from greenroom.actors.gateway.fence import Fence
 from greenroom.actors.gateway.http import HttpConnection, HttpRequest, HttpResponse, Refused, text_response
 from greenroom.actors.gateway.methods import Services
@@ -48,10 +49,16 @@ class GatewayLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How long the body of a request may take."""
     calls: int = 1024
     """How many calls one connection may have under way, and one client over all of its connections."""
+    waiting: int = 512
+    """How many connections may be open in all that have not said yet whose they are; one more, and the one that has
+    waited longest is ended."""
     connections: int = 1024
-    """How many WebSockets the holders of one token may have open."""
+    """How many WebSockets and event streams the holders of one token may have open."""
     subscriptions: int = 4096
     """To how many terminals they may be attached, over all of these."""
+    clients: int = 4096
+    """How many of the holders of one token may have said hello, those included that are away; and without tokens, how
+    many in all."""
     grace: float = 30.0
     """How long a client that said hello may be away before its calls are cancelled and its forms withdrawn."""
     kept_for: float = 300.0
@@ -72,19 +79,31 @@ class Front(NamedTuple):
     routes: Routes
     limits: GatewayLimits
     tls: ssl.SSLContext | None
+    doorstep: Doorstep
 
-    def visitor(self, id: str, owner: str) -> tuple[Visitor, bool]:
-        """The client of that id, and whether it was there already. Raises RpcError HELLO if it is somebody else's."""
+    def visitor(self, id: str, caller: Caller) -> tuple[Visitor, bool]:
+        """The client of that id, and whether it was there already.
+
+        Raises RpcError: HELLO if it is somebody else's, BUSY if its token has as many clients as it may.
+        """
         clients = (self.tree.root.children or {}).get("clients")
         place = clients if clients is not None and clients.alive else self.tree.spawn(Clients(), "clients")
         found = (place.children or {}).get(id)
         if found is not None and found.alive and isinstance(found.actor, Visitor):
-            if found.actor.owner != owner:
+            if found.actor.owner != caller.name:
                 raise RpcError("HELLO", "This client came with another token before; make another id.")
             return found.actor, True
         if found is not None:
             raise RpcError("HELLO", "This client has been away too long and is just being forgotten; say hello again.")
-        visitor = Visitor(owner, grace=self.limits.grace, kept_for=self.limits.kept_for, most=self.limits.calls)
+        most = self.limits.clients
+        if caller.usage.clients >= most:
+            raise RpcError(
+                "BUSY",
+                f"This token has {most} clients already, as many as it may; those that are away count for their grace. "
+                "Let a client that will not come back say rpc/bye.",
+                {"most": most},
+            )
+        visitor = Visitor(caller, self.access, self.limits)
         self.tree.spawn(visitor, id, parent=place)
         return visitor, False
 
@@ -113,12 +132,17 @@ class Connection(Actor):
     async def on_start(self) -> None:
         with suppress(OSError):  # it has gone already
             self._peer = _peer(self._accepted)
+        self._wait_at_the_door()
         self.start_soon(self._serve)
 
     def on_end(self, reason: str) -> None:
+        self._front.doorstep.depart(self)
         # One that was stopped before it began has had no task that could close the stream.
         if isinstance(self._accepted, trio.SocketStream):
             self._accepted.socket.close()
+
+    def _wait_at_the_door(self) -> None:
+        self._front.doorstep.arrive(self, self.ref.stop_soon)
 
     def shut_down(self) -> None:
         """Begin to end because the server does: a WebSocket is told so, anything else just ends."""
@@ -156,9 +180,12 @@ class Connection(Actor):
         try:
             while (request := await http.read()) is not None:
                 self._check(request)
+                caller = self._front.access.identify(_presented(request))
+                if caller is not None:
+                    self._front.doorstep.depart(self)
                 if request.path != RPC_PATH:
                     response = await self._respond(request)
-                elif (caller := self._front.access.identify(_presented(request))) is None:
+                elif caller is None:
                     # Before anything else: a browser, whose scripts never see why a WebSocket failed, asks without one.
                     response = text_response(401, REFUSAL, ("WWW-Authenticate", "Bearer"))
                 elif (objection := upgrade_objection(request)) is not None:
@@ -175,6 +202,7 @@ class Connection(Actor):
                 if not await http.answer(response):
                     await self._linger()
                     break
+                self._wait_at_the_door()
         except Refused as refused:
             await http.refuse(refused.response)
             await self._linger()

@@ -14,6 +14,7 @@ import trio
 from greenroom.actors.gateway.access import Access
 from greenroom.actors.gateway.bridge import add_bridge
 from greenroom.actors.gateway.connection import RPC_PATH, Connection, Front, GatewayLimits
+from greenroom.actors.gateway.doorstep import Doorstep
 from greenroom.actors.gateway.fence import Fence, is_loopback
 from greenroom.actors.gateway.methods import Services
 from greenroom.actors.gateway.page import add_page
@@ -145,8 +146,9 @@ async def open_gateway(
     routes = Routes()
     add_page(routes)
     limits = limits or GatewayLimits()
-    add_bridge(routes, services.terminals, access, limits.requests)
-    front = Front(tree, services, Fence(trusted_hosts, trusted_origins), access, routes, limits, tls)
+    add_bridge(routes, services.terminals, access, limits)
+    fence, doorstep = Fence(trusted_hosts, trusted_origins), Doorstep(limits.waiting)
+    front = Front(tree, services, fence, access, routes, limits, tls, doorstep)
     if access.open and not is_loopback(host):
         raise _not_bound(host)
     listeners = await trio.open_tcp_listeners(port, host=host, backlog=BACKLOG)

@@ -17,6 +17,7 @@ from greenroom.protocol.rpc import (
     ANSWER,
     ASK,
     ATTACH,
+    BYE,
     CALL_TOOL,
     CANCEL,
     DETACH,
@@ -31,11 +32,13 @@ from greenroom.protocol.rpc import (
     AskTerminal,
     Attachment,
     AttachTerminal,
+    Bye,
     CallTool,
     CancelCall,
     Cancellation,
     Detachment,
     DetachTerminal,
+    Farewell,
     Hello,
     ListTerminals,
     ListTools,
@@ -115,7 +118,7 @@ def _list_terminals(call: Call, params: ListTerminals) -> TerminalList:
 
 @_serves(ATTACH)
 def _attach(call: Call, params: AttachTerminal) -> Attachment:
-    return call.session.attachments.attach(_terminal(call, params.terminal, _grants(call).may_attach))
+    return call.session.attachments.attach(_terminal(call, params.terminal, _grants(call).may_attach, "attach"))
 
 
 @_serves(DETACH)
@@ -127,16 +130,16 @@ def _detach(call: Call, params: DetachTerminal) -> Detachment:
 def _pending(call: Call, params: ReadPending) -> PendingList:
     may_attach, terminals = _grants(call).may_attach, call.session.services.terminals
     if params.terminal is not None:
-        return PendingList(pending=tuple(_terminal(call, params.terminal, may_attach).pending()))
+        return PendingList(pending=tuple(_terminal(call, params.terminal, may_attach, "attach").pending()))
     names = filter(may_attach, terminals.terminals())
     return PendingList(pending=tuple(record for name in names for record in terminals.pending(name)))
 
 
 @_serves(ASK)
 async def _ask(call: Call, params: AskTerminal) -> SubmittedValues:
-    _terminal(call, params.to, _grants(call).may_ask)
+    _terminal(call, params.to, _grants(call).may_ask, "ask")
     if not _grants(call).may_ask_as(params.from_):
-        raise _denied(f"ask in the name of {params.from_}")
+        raise _denied(f"ask in the name of {params.from_}", "ask_as")
     # `parse_form` drops what only a program can mean (custom rules); where it says no more than no, `Form` says why.
     form = Form(parse_form(params.schema) or params.schema)
     timeout = params.timeout / 1000 if isinstance(params.timeout, int | float) else params.timeout
@@ -146,14 +149,17 @@ async def _ask(call: Call, params: AskTerminal) -> SubmittedValues:
 
 @_serves(ANSWER)
 async def _answer(call: Call, params: AnswerForm) -> AnswerResult:
-    if not _grants(call).may_answer(params.terminal):
+    terminals, name = call.session.services.terminals, params.terminal
+    if not _grants(call).may_answer(name):
+        if terminals.terminal(name) is not None and _grants(call).may_know(name):
+            raise _denied(f"answer the terminal {name}", "answer")
         return AnswerFailure(error=AnswerRefusal("target"))
-    return await call.session.services.terminals.answer(params.terminal, params.id, params.values, whole=True)
+    return await terminals.answer(name, params.id, params.values, whole=True)
 
 
 @_serves(WITHDRAW)
 async def _withdraw(call: Call, params: WithdrawForm) -> Withdrawal:
-    terminal = _terminal(call, params.terminal, _grants(call).may_know)
+    terminal = _terminal(call, params.terminal, _grants(call).may_know, "ask")
     record = terminal.pending(params.id)
     asker = None if record is None or isinstance(record.from_, UnsetType) else record.from_
     if record is None or not _grants(call).may_withdraw(asker):
@@ -170,14 +176,25 @@ def _known(call: Call) -> list[str]:
     return list(filter(_grants(call).may_know, call.session.services.terminals.terminals()))
 
 
-def _denied(what: str) -> RpcError:
-    return RpcError("DENIED", f"Your token does not let you {what}; ask whoever gave it to you.")
+def _denied(what: str, grant: str) -> RpcError:
+    return RpcError(
+        "DENIED",
+        f"Your token does not let you {what}: it lacks the grant `{grant}` for that. Ask whoever gave it to you.",
+        {"grant": grant},
+    )
 
 
-def _terminal(call: Call, name: str, may: Callable[[str], bool]) -> Terminal:
+def _terminal(call: Call, name: str, may: Callable[[str], bool], grant: str) -> Terminal:
+    """The terminal of that name, for what that grant lets do.
+
+    Raises RpcError DENIED without the grant; where the caller has none at all, the terminal is as if it were not there,
+    and TerminalError TARGET says so.
+    """
     terminal = call.session.services.terminals.terminal(name)
     if terminal is not None and may(name):
         return terminal
+    if terminal is not None and _grants(call).may_know(name):
+        raise _denied(f"{grant} the terminal {name}", grant)
     known = _known(call)
     more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
     raise TerminalError(
@@ -201,19 +218,25 @@ def _list_tools(call: Call, params: ListTools) -> ToolList:
 async def _call_tool(call: Call, params: CallTool) -> ToolResult:
     if not _grants(call).may_call(params.name):
         return ToolFailure(id=str(call.id), name=params.name, error=f"tool not found: {params.name}")
-    return await call.session.services.tools.execute(ToolCall(str(call.id), params.name, params.arguments))
+    wanted = ToolCall(str(call.id), params.name, params.arguments, caller=_grants(call))
+    return await call.session.services.tools.execute(wanted)
 
 
 @_serves(TREE)
 def _tree(call: Call, params: ReadTree) -> TreeSnapshot:
     if not _grants(call).may_read_tree:
-        raise _denied("read the tree")
+        raise _denied("read the tree", "tree")
     return call.session.services.snapshot()
 
 
 @_serves(HELLO)
 def _hello(call: Call, params: Hello) -> Welcome:
     return call.session.hello(params.client)
+
+
+@_serves(BYE)
+def _bye(call: Call, params: Bye) -> Farewell:
+    return call.session.bye()
 
 
 @_serves(CANCEL)

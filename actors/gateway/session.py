@@ -15,7 +15,7 @@ from greenroom.actors.gateway.attachments import Attachments
 from greenroom.actors.gateway.calls import Batch, Call
 from greenroom.actors.gateway.methods import HANDLERS, Handler, no_method
 from greenroom.protocol.errors import GreenroomError, RpcError
-from greenroom.protocol.rpc import METHODS, SHUTDOWN, Keyed, RequestId, Shutdown, Welcome, failure_of, frames
+from greenroom.protocol.rpc import METHODS, SHUTDOWN, Farewell, Keyed, RequestId, Shutdown, Welcome, failure_of, frames
 
 if TYPE_CHECKING:
     from greenroom.actors.gateway.connection import Front
@@ -47,6 +47,8 @@ class Session:
         self._socket = socket
         self._most_calls = front.limits.calls
         self._visitor: Visitor | None = None
+        self._for_good = False
+        """The client said that it will not come back when this connection has ended."""
         self._calls: dict[Call, None] = {}
         """Those under way, oldest first."""
         self._by_id: dict[RequestId, Call] = {}
@@ -67,7 +69,7 @@ class Session:
                 finally:  # before the writer has ended, which may hang in a send
                     self.attachments.close()
                     if self._visitor is not None:
-                        self._visitor.leave(self, admitted=self._front.access.admits(self.caller))
+                        self._visitor.leave(self, for_good=self._for_good)
                 # What the calls answer in ending is sent by `close`, as all that then waits.
                 self._nursery.cancel_scope.cancel()
         finally:
@@ -96,13 +98,25 @@ class Session:
 
     def hello(self, id: str) -> Welcome:
         """Let the calls that come with a key be those of that client. Raises RpcError HELLO."""
-        visitor, resumed = self._front.visitor(id, self.caller.name)
+        visitor, resumed = self._front.visitor(id, self.caller)
         if self._visitor not in (None, visitor):
             raise RpcError("HELLO", "This connection has said hello as another client; open one for each.")
         self._visitor = visitor
         visitor.come(self)
+        self._for_good = False
         limits = self._front.limits
-        return Welcome(resumed=resumed, grace=round(limits.grace * 1000), kept=round(limits.kept_for * 1000))
+        return Welcome(
+            resumed=resumed,
+            visit=visitor.visit,
+            grace=round(limits.grace * 1000),
+            kept=round(limits.kept_for * 1000),
+            message_size=limits.socket.message_size,
+        )
+
+    def bye(self) -> Farewell:
+        """Let the client end with this connection, if it has no other one."""
+        self._for_good = self._visitor is not None
+        return Farewell(known=self._for_good)
 
     # ---------------------------------------------------------------- requests
 
@@ -132,7 +146,7 @@ class Session:
             params = frames.read_params(method.name, request.params, method.params)
             handler = HANDLERS[method.name]
             if isinstance(params, Keyed) and params.key is not None:
-                self._run_kept(call, handler, params, params.key)
+                self._run_kept(call, handler, params)
             elif handler.waits:
                 self._run_soon(call, handler, params)
             else:
@@ -162,19 +176,18 @@ class Session:
         if call.id is not None:
             self._by_id[call.id] = call
 
-    def _run_kept(self, call: Call, handler: Handler, params: Keyed, key: str) -> None:
+    def _run_kept(self, call: Call, handler: Handler, params: Keyed) -> None:
         """A call of the client's, which goes on when this connection ends."""
         visitor = self._visitor
         if visitor is None:
             raise RpcError("HELLO", "A call with a key is a client's: say rpc/hello first, on each connection.")
-        meant = msgspec.structs.replace(params, again=False)
-        kept = visitor.find(key, call.method, meant, again=params.again)
+        kept = visitor.find(call.method, params)
         if kept is not None and kept.done_at is not None:
             kept.answer(call)
             return
         self._enter(call)
         if kept is None:
-            kept = visitor.begin(key, call, lambda: handler.function(call, params), meant)
+            kept = visitor.begin(call, lambda: handler.function(call, params), params)
         elif call not in kept.waiting:
             kept.waiting.append(call)
         call.scope = kept.scope  # `rpc/cancel` ends the call itself, wherever it is waited for

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import secrets
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final, final
 
@@ -11,11 +12,13 @@ import trio
 
 from greenroom.protocol import wire
 from greenroom.protocol.errors import ActorError, GreenroomError, RpcError
-from greenroom.protocol.rpc import failure_of
+from greenroom.protocol.rpc import Keyed, failure_of
 from greenroom.runtime.actor import Actor
 
 if TYPE_CHECKING:
+    from greenroom.actors.gateway.access import Access, Caller
     from greenroom.actors.gateway.calls import Call
+    from greenroom.actors.gateway.connection import GatewayLimits
     from greenroom.actors.gateway.session import Session
 
 __all__ = ["KeptCall", "Visitor"]
@@ -70,61 +73,76 @@ class KeptCall:
 class Visitor(Actor):
     """A client, by the id that it made for itself: `/clients/<id>`. Its keyed calls are its work.
 
-    When its last connection has gone it waits `grace` seconds for the next one, and then ends: what it was still asking
-    is withdrawn. `owner` is whose token it came with; nobody else can come in its name. At most `most` of its calls are
-    under way at a time, whichever connections they came by.
+    When its last connection has gone it waits as long as its grace is for the next one, and then ends: what it was
+    still asking is withdrawn. It ends at once if it said that it will not come back, and within a heartbeat when its
+    token has ended, since nobody may come back then. `caller` is who came with it first; nobody with another token can
+    come in its name. The number of its calls under way is limited over all of its connections.
     """
 
     kind = "client"
 
-    def __init__(self, owner: str, *, grace: float, kept_for: float, most: int) -> None:
+    def __init__(self, caller: Caller, access: Access, limits: GatewayLimits) -> None:
         super().__init__()
-        self.owner = owner
-        self._most = most
-        self._grace = grace
-        self._kept_for = kept_for
+        self.owner = caller.name
+        self.visit = secrets.token_urlsafe(12)
+        """Tells this time from others at which a client of the same id was, or will be, known here."""
+        self._caller = caller
+        self._access = access
+        self._limits = limits
+        self._forgot = False
+        """Outcomes were dropped, so that an unknown call may have been carried out."""
         self._sessions: set[Session] = set()
         self._calls: dict[str, KeptCall] = {}
         self._away = trio.CancelScope()
+        caller.usage.clients += 1
+
+    def on_end(self, reason: str) -> None:
+        self._caller.usage.clients -= 1
 
     def come(self, session: Session) -> None:
         """A connection of it is open."""
+        self._caller = session.caller
         self._sessions.add(session)
         self._away.cancel()
 
-    def leave(self, session: Session, *, admitted: bool) -> None:
+    def leave(self, session: Session, *, for_good: bool) -> None:
         """A connection of it has ended; what waited there for calls is dropped, the calls go on.
 
-        Not so for a client that may not come back, because its token is not valid any more: it ends at once, unless
-        another connection of it is still open.
+        Not so for a client that left `for_good`, or whose token is not valid any more: it ends, unless another
+        connection of it is still open.
         """
         self._sessions.discard(session)
         for kept in self._calls.values():
             kept.waiting = [call for call in kept.waiting if call.session is not session]
         if self._sessions or not self.ref.alive:
             return
-        if not admitted:
+        if for_good or not self._access.admits(self._caller):
             self.ref.stop_soon(reason="ended")
         else:
             self._away = trio.CancelScope()
             self.start_soon(self._wait, self._away)
 
     async def _wait(self, away: trio.CancelScope) -> None:
+        over, heartbeat = trio.current_time() + self._limits.grace, self._limits.socket.ping_interval
         with away:
-            await trio.sleep(self._grace)
+            # The end of a token is no event.
+            while (left := over - trio.current_time()) > 0 and self._access.admits(self._caller):  # noqa: ASYNC110
+                await trio.sleep(min(left, heartbeat))
             if not self._sessions:  # it may have come back in the very step in which the time was over
                 self.ref.stop_soon(reason="ended")  # from here on nobody comes in
 
-    def find(self, key: str, method: str, params: msgspec.Struct, *, again: bool) -> KeptCall | None:
+    def find(self, method: str, params: Keyed) -> KeptCall | None:
         """The call of that key, if it is known. None: it is new, and may begin.
 
-        Raises RpcError: KEY for a key that was used for something else, OUTCOME if the client asks `again` for what
-        is not known here (any more), so that nobody can tell whether it was carried out.
+        Raises RpcError: KEY for a key that was used for something else, OUTCOME if the client asks again for what is
+        not known here, and nobody can tell whether it was carried out. Where it was first sent in this very visit, and
+        nothing of that has been forgotten, it can only have got lost on its way, and so is new.
         """
         self._prune()
+        key = params.key or ""
         kept = self._calls.get(key)
         if kept is None:
-            if again:
+            if params.again and (self._forgot or params.visit != self.visit):
                 raise RpcError(
                     "OUTCOME",
                     f"Nothing is known of that call of {method}: it may have been carried out or not. Look before you "
@@ -136,18 +154,17 @@ class Visitor(Actor):
             raise RpcError("KEY", "This key was used for another call; give each its own.", {"method": kept.method})
         return kept
 
-    def begin(
-        self, key: str, call: Call, function: Callable[[], Awaitable[object]], params: msgspec.Struct
-    ) -> KeptCall:
+    def begin(self, call: Call, function: Callable[[], Awaitable[object]], params: Keyed) -> KeptCall:
         """Carry out a new call, as this client's work. Its requests get the outcome when there is one.
 
         Raises RpcError: BUSY with as many under way as there may be, SHUTDOWN if the server is about to end.
         """
-        if sum(kept.done_at is None for kept in self._calls.values()) >= self._most:
+        most = self._limits.calls
+        if sum(kept.done_at is None for kept in self._calls.values()) >= most:
             raise RpcError(
                 "BUSY",
-                f"This client has {self._most} calls under way, as many as it may. Wait until one has ended.",
-                {"most": self._most},
+                f"This client has {most} calls under way, as many as it may. Wait until one has ended.",
+                {"most": most},
             )
         kept = KeptCall(call.method, _digest(params))
         try:
@@ -155,7 +172,7 @@ class Visitor(Actor):
         except (ActorError, RuntimeError):  # it takes no work any more
             raise RpcError("SHUTDOWN", "The server stops before the call began; call again when it is back.") from None
         kept.waiting.append(call)
-        self._calls[key] = kept
+        self._calls[params.key or ""] = kept
         return kept
 
     async def _run(self, kept: KeptCall, function: Callable[[], Awaitable[Any]]) -> None:
@@ -175,7 +192,7 @@ class Visitor(Actor):
 
     def _prune(self) -> None:
         """Forget outcomes that have been kept long enough, and the oldest of too many."""
-        old = trio.current_time() - self._kept_for
+        old = trio.current_time() - self._limits.kept_for
         ended = [(kept.done_at, key, kept.size) for key, kept in self._calls.items() if kept.done_at is not None]
         ended.sort(reverse=True)
         size = 0
@@ -183,7 +200,10 @@ class Visitor(Actor):
             size += more
             if done_at < old or number >= KEPT or (size > KEPT_BYTES and number > 0):
                 del self._calls[key]
+                self._forgot = True
 
 
-def _digest(params: msgspec.Struct) -> bytes:
-    return hashlib.sha256(msgspec.json.encode(params, order="deterministic")).digest()
+def _digest(params: Keyed) -> bytes:
+    # However often it is sent, it means the same.
+    meant = msgspec.structs.replace(params, again=False, visit=None)
+    return hashlib.sha256(msgspec.json.encode(meant, order="deterministic")).digest()

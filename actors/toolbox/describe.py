@@ -6,6 +6,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
+from greenroom.protocol.access import EVERYTHING, Grants
 from greenroom.protocol.errors import ToolError
 from greenroom.runtime.tools import Tool, ToolManager
 
@@ -31,13 +32,17 @@ class Describe(Struct):
 def describe_tool(tools: ToolManager) -> Tool:
     """The tool `describe` over the tools of a registry, as they are at each call; usually added to that registry.
 
+    Where the caller of a call is known by its `Grants`, there are only the tools that it may call.
+
     It raises `ToolError` (TOOL), with context `name`, for a name that no tool has.
     """
 
-    def describe(call: Describe) -> str:
-        tool = tools.tool(call.name)
+    def describe(call: Describe, caller: object = None) -> str:
+        may_call = (caller if isinstance(caller, Grants) else EVERYTHING).may_call
+        offered = {tool.name: tool for tool in tools.tools() if may_call(tool.name)}
+        tool = offered.get(call.name)
         if tool is None:
-            known = ", ".join(each.name for each in tools.tools()) or "none"
+            known = ", ".join(offered) or "none"
             raise ToolError("TOOL", f"there is no tool {call.name!r}; there are: {known}", {"name": call.name})
         texts = (tool.description, tool.summary, "<no description>")
         return next(text for text in texts if text is not None)

@@ -22,6 +22,7 @@ __all__ = [
     "ANSWER",
     "ASK",
     "ATTACH",
+    "BYE",
     "CALL_TOOL",
     "CANCEL",
     "DETACH",
@@ -42,11 +43,13 @@ __all__ = [
     "AskTerminal",
     "AttachTerminal",
     "Attachment",
+    "Bye",
     "CallTool",
     "CancelCall",
     "Cancellation",
     "DetachTerminal",
     "Detachment",
+    "Farewell",
     "FormAnswered",
     "FormExpired",
     "FormPending",
@@ -198,6 +201,9 @@ class Keyed(Params, frozen=True, kw_only=True):
     """Made by the client, another one for each call."""
     again: bool = False
     """It was sent before, and its outcome got lost. Refused with OUTCOME if nothing is known of it."""
+    visit: str | None = None
+    """The `visit` in which it was sent first. With it, a call that is sent again and can only have got lost on its way
+    is carried out, not refused."""
 
 
 class AskTerminal(Keyed, frozen=True, kw_only=True):
@@ -291,7 +297,8 @@ class ReadTree(Params, frozen=True):
 class Hello(Params, frozen=True):
     """Say which client this is, so that its keyed calls outlive the connection and are found again on the next one.
 
-    Refused with HELLO for an id that came with another token, or if the connection has said hello as somebody else.
+    Refused with HELLO for an id that came with another token, or if the connection has said hello as somebody else, and
+    with BUSY (`most`) if the token has as many clients as it may.
     """
 
     client: Annotated[str, msgspec.Meta(pattern="^[A-Za-z0-9_-]{8,64}$")]
@@ -303,10 +310,28 @@ class Welcome(Result, frozen=True):
 
     resumed: bool
     """It was known already, and with it the calls that are under way."""
+    visit: str
+    """Another one whenever the server has forgotten the client in between."""
     grace: int
     """Milliseconds after its last connection has gone until its calls are cancelled and its forms withdrawn."""
     kept: int
     """Milliseconds that an outcome is kept."""
+    message_size: int
+    """The most bytes that a message of the client may have."""
+
+
+class Bye(Params, frozen=True):
+    """Say that this client will not come back: with its last connection it ends at once, its calls are cancelled and
+    its forms withdrawn. Without this its grace begins then.
+
+    Usually sent as a notification, before the connection is closed.
+    """
+
+
+class Farewell(Result, frozen=True):
+    """Whether this connection had said hello."""
+
+    known: bool
 
 
 class CancelCall(Params, frozen=True):
@@ -328,6 +353,7 @@ LIST_TOOLS: Final[Method[ListTools, ToolList]] = Method("tool/list", ListTools, 
 CALL_TOOL: Final[Method[CallTool, ToolResult]] = Method("tool/call", CallTool, ToolResult, read_tool_result)
 TREE: Final[Method[ReadTree, TreeSnapshot]] = Method("system/tree", ReadTree, TreeSnapshot)
 HELLO: Final[Method[Hello, Welcome]] = Method("rpc/hello", Hello, Welcome)
+BYE: Final[Method[Bye, Farewell]] = Method("rpc/bye", Bye, Farewell)
 CANCEL: Final[Method[CancelCall, Cancellation]] = Method("rpc/cancel", CancelCall, Cancellation)
 
 METHODS: Final[dict[str, Method[Any, Any]]] = {
@@ -344,6 +370,7 @@ METHODS: Final[dict[str, Method[Any, Any]]] = {
         CALL_TOOL,
         TREE,
         HELLO,
+        BYE,
         CANCEL,
     )
 }

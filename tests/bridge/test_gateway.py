@@ -31,7 +31,6 @@ from tests.gateway.conftest import ONE_FIELD, Site, accept_stream, site_with
 from tests.gateway.raw import UPGRADE, Raw, head, raw
 
 HOST = {"Host": "localhost"}
-RATE = GatewayLimits().requests
 NAMES = ["a/b", "a?x=1", "a#b", "..", ".", "50%", "{other}", "ü😀", " ", "a b", ":name", "%2F", "a\u2028b"]
 
 
@@ -154,7 +153,7 @@ async def test_a_body_that_trickles_in_is_given_up(autojump_clock: MockClock) ->
     async with open_runtime() as runtime:
         runtime.terminals.add("ops")
         routes = Routes()
-        add_bridge(routes, runtime.terminals, Access(), RATE)
+        add_bridge(routes, runtime.terminals, Access(), GatewayLimits())
         connection = Raw(accept_stream(runtime, routes=routes))
         await connection.stream.send_all(head("POST", "/terminals/ops", {**HOST, "Content-Length": "1000"}))
         for _ in range(29):
@@ -230,7 +229,7 @@ async def test_a_reader_that_takes_nothing_is_given_up_within_two_keepalive_peri
     async with open_runtime() as runtime:
         runtime.terminals.add("ops")
         routes = Routes()
-        add_bridge(routes, runtime.terminals, Access(), RATE)
+        add_bridge(routes, runtime.terminals, Access(), GatewayLimits())
         connection = Raw(accept_stream(runtime, routes=routes, lockstep=True))
         await opened(connection)
         await trio.testing.wait_all_tasks_blocked()
@@ -263,7 +262,7 @@ async def test_a_stream_ends_with_the_grant_that_opened_it(autojump_clock: MockC
     async with open_runtime() as runtime:
         runtime.terminals.add("ops")
         routes = Routes()
-        add_bridge(routes, runtime.terminals, access, RATE)
+        add_bridge(routes, runtime.terminals, access, GatewayLimits())
         connection = Raw(accept_stream(runtime, routes=routes))
         await connection.stream.send_all(head("GET", path, {**HOST, TOKEN_HEADER: TOKEN}))
         await connection.until(b"\r\n\r\n")
@@ -280,7 +279,7 @@ async def test_a_token_may_post_so_many_times_a_second(autojump_clock: MockClock
     async with open_runtime() as runtime:
         runtime.terminals.add("ops")
         routes = Routes()
-        add_bridge(routes, runtime.terminals, access, 1.0)
+        add_bridge(routes, runtime.terminals, access, GatewayLimits(requests=1.0))
         connection = Raw(accept_stream(runtime, routes=routes))
         posted = head("POST", "/terminals/ops", {**HOST, TOKEN_HEADER: TOKEN, "Content-Length": "1"}) + b"x"
         told = []
@@ -525,7 +524,7 @@ async def test_a_reader_that_takes_nothing_does_not_hold_up_the_end(autojump_clo
     async with trio.open_nursery() as nursery:
         runtime: Runtime = await nursery.start(serve)
         routes = Routes()
-        add_bridge(routes, runtime.terminals, Access(), RATE)
+        add_bridge(routes, runtime.terminals, Access(), GatewayLimits())
         connection = Raw(accept_stream(runtime, routes=routes, lockstep=True))
         await opened(connection)
         await trio.testing.wait_all_tasks_blocked()

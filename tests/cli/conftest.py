@@ -53,9 +53,10 @@ class Server(NamedTuple):
 
 
 @contextmanager
-def serving(*words: str) -> Generator[Server]:
+def serving(*words: str, grace: float = 0.5) -> Generator[Server]:
     """A gateway with the terminals `reviewer` and `ops`, and whatever else these words of its command say."""
-    process = begin("serve", "--port", "0", "--terminal", "reviewer", "--terminal", "ops", "--grace", "0.5", *words)
+    places = ("--terminal", "reviewer", "--terminal", "ops")
+    process = begin("serve", "--port", "0", *places, "--grace", str(grace), *words)
     try:
         assert process.stdout is not None
         url = process.stdout.readline().strip()
@@ -70,6 +71,13 @@ def serving(*words: str) -> Generator[Server]:
 def server() -> Iterator[Server]:
     """A gateway of the test's own."""
     with serving() as server:
+        yield server
+
+
+@pytest.fixture
+def patient_server() -> Iterator[Server]:
+    """One that waits long for clients that are lost."""
+    with serving(grace=30) as server:
         yield server
 
 

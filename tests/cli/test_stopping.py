@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +13,8 @@ import trio
 
 from greenroom.actors.client import Client, connect
 from greenroom.protocol.errors import GreenroomError
-from tests.cli.conftest import SECONDS, Server
+from greenroom.protocol.rpc import FormWithdrawn
+from tests.cli.conftest import SECONDS, Server, begin
 
 ONE_FIELD = {"fields": [{"control": "text", "name": "x", "rule": {"required": True}}]}
 
@@ -64,6 +67,40 @@ async def test_sigterm_tells_everybody_and_ends_in_time_also_when_it_comes_twice
     assert ends == ["SHUTDOWN"] * 4
     assert len(streams) == 20
     assert all(data.endswith(b"0\r\n\r\n") for data in streams)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_no_further_signal_than_ctrl_c_ends_a_server_that_is_stopping(server: Server, number: signal.Signals) -> None:
+    server.process.send_signal(signal.SIGTERM)
+    while server.process.poll() is None:
+        server.process.send_signal(number)
+        time.sleep(0.001)
+    assert server.process.returncode == 0
+    assert server.process.stderr is not None
+    assert "Stopping." in server.process.stderr.read()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_a_signal_at_an_asker_takes_its_form_back_at_once(
+    patient_server: Server, number: signal.Signals, tmp_path: Path
+) -> None:
+    form = tmp_path / "form.json"
+    form.write_text(json.dumps(ONE_FIELD))
+    asker = begin("ask", "ops", str(form), url=patient_server.url)
+    try:
+        with trio.fail_after(SECONDS):
+            async with connect(patient_server.url) as client, client.attach("ops") as ops:
+                if not ops.pending:
+                    await anext(ops)
+                asker.send_signal(number)
+                gone = await anext(ops)
+                assert isinstance(gone, FormWithdrawn)
+                assert await trio.to_thread.run_sync(asker.wait) == 130
+                (place,) = (child for child in (await client.tree()).root.children if child.path == "/clients")
+                assert len(place.children) == 1, "there is nobody but who looks"
+    finally:
+        asker.kill()
+        asker.communicate()
 
 
 async def _stay_connected(url: str, *, task_status: trio.TaskStatus[Client]) -> None:

@@ -15,6 +15,7 @@ from trio_websocket import ConnectionClosed, WebSocketConnection, wrap_client_st
 from greenroom.actors.gateway import Gateway, GatewayLimits, Services
 from greenroom.actors.gateway.access import Access
 from greenroom.actors.gateway.connection import Connection, Front
+from greenroom.actors.gateway.doorstep import Doorstep
 from greenroom.actors.gateway.fence import Fence
 from greenroom.actors.gateway.routes import Routes
 from greenroom.actors.system import Runtime, open_runtime
@@ -156,7 +157,9 @@ def accept_stream(
     """
     pair = trio.testing.lockstep_stream_pair() if lockstep else trio.testing.memory_stream_pair()
     services = Services(runtime.terminals, runtime.tools, runtime.snapshot)
-    front = Front(runtime.tree, services, Fence(), Access(), routes or Routes(), limits or GatewayLimits(), None)
+    limits = limits or GatewayLimits()
+    doorstep = Doorstep(limits.waiting)
+    front = Front(runtime.tree, services, Fence(), Access(), routes or Routes(), limits, None, doorstep)
     number = len(runtime.tree.root.children or ())
     runtime.spawn(Connection(pair[1], front), f"connection-{number}")
     return pair[0]

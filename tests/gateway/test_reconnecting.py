@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import trio
@@ -12,11 +12,13 @@ from trio.testing import MockClock
 
 from greenroom.actors.client import Client, Reconnect, connect
 from greenroom.actors.gateway import Access, AccessToken, GatewayLimits, SocketLimits
+from greenroom.actors.gateway.access import Caller, Usage
 from greenroom.actors.gateway.connection import Connection
 from greenroom.actors.gateway.visitor import KEPT_BYTES, Visitor
 from greenroom.actors.system import Runtime
 from greenroom.protocol.access import EVERYTHING
 from greenroom.protocol.errors import FormError, RpcError
+from greenroom.protocol.forms import Form
 from greenroom.protocol.rpc import FormExpired, FormPending
 from greenroom.runtime.tools import Tool
 from greenroom.runtime.tree import run_tree
@@ -285,15 +287,22 @@ async def test_outcomes_are_kept_in_a_bounded_number_of_bytes_the_latest_in_any_
         assert (await call("d", small, again=True))["error"]["data"]["code"] == "OUTCOME"
 
 
+class Came(NamedTuple):
+    """As much of a session as a visitor looks at."""
+
+    caller: Caller
+
+
 @pytest.mark.parametrize("seed", range(10))
 async def test_a_client_that_comes_back_in_the_last_moment_stays(seed: int, autojump_clock: MockClock) -> None:
     async with run_tree() as tree:
-        visitor = Visitor("ada", grace=1.0, kept_for=1.0, most=1)
+        ada = Caller("ada", EVERYTHING, None, Usage())
+        visitor = Visitor(ada, Access(), GatewayLimits(grace=1.0))
         ref = tree.spawn(visitor, "client")
         await trio.testing.wait_all_tasks_blocked()
-        session: Any = seed
+        session: Any = Came(ada)
         visitor.come(session)
-        visitor.leave(session, admitted=True)
+        visitor.leave(session, for_good=False)
         await trio.sleep(1.0)  # awake in the same step as what ends it, before or after it
         if ref.alive:
             visitor.come(session)
@@ -382,3 +391,94 @@ async def test_both_ends_of_a_silent_line_give_up_within_two_heartbeats_and_the_
                 with trio.fail_after(5):
                     assert isinstance(await anext(terminal), FormPending)
                 assert site.terminals.subscriptions == 1
+
+
+# -------------------------------------------------------------------- going for good
+
+
+async def test_a_client_that_is_closed_is_forgotten_at_once_and_its_forms_with_it() -> None:
+    async with site_with() as site:
+        async with connect(site.url) as client, trio.open_nursery() as nursery:
+            nursery.start_soon(client.ask, "ops", ONE_FIELD)
+            await site.the_form()
+            assert len(clients(site.runtime)) == 1
+            nursery.cancel_scope.cancel()
+        await site.until(lambda: not site.ops.count and not clients(site.runtime))
+
+
+async def test_who_says_goodbye_ends_with_the_last_of_its_connections() -> None:
+    async with site_with() as site:
+        async with peer(site.url) as one:
+            assert await one.result("rpc/bye") == {"known": False}
+            await one.result("rpc/hello", {"client": ID})
+            async with peer(site.url) as two:
+                await two.result("rpc/hello", {"client": ID})
+                await two.send(_ask_frame("k1"))
+                await site.the_form()
+                assert await two.result("rpc/bye") == {"known": True}
+                assert site.ops.count == 1
+            await site.until(lambda: site.gateway.connections == 1)
+            assert clients(site.runtime) == [ID]
+            assert await one.result("rpc/bye") == {"known": True}
+        await site.until(lambda: not site.ops.count and not clients(site.runtime))
+
+
+# -------------------------------------------------------------------- calls that got lost on their way
+
+
+async def test_a_call_that_never_arrived_is_carried_out_when_the_client_is_back() -> None:
+    quick = SocketLimits(ping_interval=0.2, ping_timeout=0.2, close_timeout=0.1)
+    async with site_with(GatewayLimits(socket=quick)) as site:
+        line = Line(site.gateway.port)
+        port = await site.nursery.start(line.listen)
+        async with connect(f"ws://127.0.0.1:{port}/rpc", reconnect=QUICK, limits=quick) as client:
+            line.fall_silent()
+            values: list[Any] = []
+
+            async def ask() -> None:
+                values.append(await client.ask("ops", ONE_FIELD))
+
+            site.nursery.start_soon(ask)
+            await site.terminals.answer("ops", await site.the_form(), {"x": "it came through"})
+            await until(lambda: values)
+            assert values == [{"x": "it came through"}]
+
+
+async def test_a_call_of_another_visit_or_of_a_forgotten_one_is_not_carried_out_again() -> None:
+    async with site_with(GatewayLimits(kept_for=0.05)) as site, peer(site.url) as visitor:
+        visit = (await visitor.result("rpc/hello", {"client": ID}))["visit"]
+
+        async def call(key: str, visit: str) -> Any:
+            params = {"terminal": "ops", "id": "x", "values": {}, "key": key, "again": True, "visit": visit}
+            return await visitor.call("terminal/answer", params)
+
+        assert (await call("one", "another visit"))["error"]["data"]["code"] == "OUTCOME"
+        assert "result" in await call("two", visit)
+        await trio.sleep(0.1)  # what was kept of it is forgotten by then
+        assert (await call("two", visit))["error"]["data"]["code"] == "OUTCOME"
+
+
+# -------------------------------------------------------------------- messages that are too large
+
+
+async def test_a_call_that_is_larger_than_the_gateway_takes_fails_alone() -> None:
+    async with site_with() as site, connect(site.url, reconnect=QUICK) as client:
+        label = "y" * SocketLimits().message_size
+        with pytest.raises(RpcError) as refused:
+            await client.ask("ops", {"fields": [{"control": "text", "name": "x", "label": label}]})
+        assert (refused.value.code, refused.value.context["most"]) == ("PARAMS", SocketLimits().message_size)
+        assert await client.terminals()
+
+
+async def test_a_client_that_is_sent_more_than_it_takes_ends_and_says_why() -> None:
+    large = {"fields": [{"control": "text", "name": "x", "label": "y" * 20_000}]}
+    limits = SocketLimits(message_size=10_000, close_timeout=0.1)
+    async with site_with() as site, connect(site.url, reconnect=QUICK, limits=limits) as client:
+        await client.terminals()
+        await site.ops.park(Form(large))
+        for _ in range(2):
+            with trio.fail_after(5), pytest.raises(RpcError) as ended:
+                await client.pending("ops")
+            assert (ended.value.code, ended.value.context["code"]) == ("CLOSED", 1009)
+            assert "10000 bytes" in ended.value.message
+        assert not client.open

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from typing import Any, TypeAlias
 
 import pytest
@@ -105,6 +105,22 @@ async def test_a_handshake_whose_response_is_not_read_is_given_up(runtime: Runti
     stream = accept_stream(runtime, lockstep=True)
     await stream.send_all(HANDSHAKE)
     assert await gone(runtime) == pytest.approx(10)
+
+
+async def test_with_too_many_silent_connections_the_oldest_makes_room_and_whoever_is_known_stays() -> None:
+    async with site_with(GatewayLimits(waiting=3)) as site, AsyncExitStack() as stack:
+        known = await stack.enter_async_context(peer(site.url))
+        stream = await stack.enter_async_context(raw(site.gateway.port))
+        await stream.stream.send_all(head("GET", "/terminals/ops", {"Host": "localhost"}))
+        await stream.until(b"event-stream")
+        silent = [await stack.enter_async_context(raw(site.gateway.port)) for _ in range(5)]
+        for connection in silent[:2]:
+            assert await connection.ended() == b""
+        await site.until(lambda: site.gateway.connections == 5)
+        assert await known.result("terminal/list")
+        site.nursery.start_soon(site.runtime.ask, "ops", ONE_FIELD)
+        await stream.until((await site.the_form()).encode())
+        assert (await silent[-1].get("/nothing", {"Host": "localhost"})).status == 404
 
 
 # -------------------------------------------------------------------- the heartbeat

@@ -22,6 +22,7 @@ from greenroom.actors.client.stream import GuardedStream
 from greenroom.actors.gateway import Access, GatewayLimits, Services
 from greenroom.actors.gateway.bridge import add_bridge
 from greenroom.actors.gateway.connection import Connection, Front
+from greenroom.actors.gateway.doorstep import Doorstep
 from greenroom.actors.gateway.fence import Fence
 from greenroom.actors.gateway.routes import Routes
 from greenroom.actors.system import Runtime, open_runtime
@@ -49,9 +50,9 @@ class Door:
     def __init__(self, runtime: Runtime) -> None:
         routes, access = Routes(), Access()
         limits = GatewayLimits(grace=GRACE)
-        add_bridge(routes, runtime.terminals, access, limits.requests)
+        add_bridge(routes, runtime.terminals, access, limits)
         services = Services(runtime.terminals, runtime.tools, runtime.snapshot)
-        self._front = Front(runtime.tree, services, Fence(), access, routes, limits, None)
+        self._front = Front(runtime.tree, services, Fence(), access, routes, limits, None, Doorstep(limits.waiting))
         self._runtime = runtime
         self._opened = 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import ssl
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Annotated
 
@@ -87,9 +88,12 @@ async def serve(
         except OSError as error:
             where = f"{host}:{port}"
             raise ConfigError("BIND", f"Nothing can listen at {where}: {error.strerror}. Try --port 0.") from None
-        print(gateway.url, flush=True)
-        screen.print("Stop with Ctrl-C.", style="dim")
-        await _until_stopped(tokens, access, screen)
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)  # so it is again when the block ends, while the gateway stops
+        with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
+            print(gateway.url, flush=True)  # from now on somebody may send signals
+            screen.print("Stop with Ctrl-C.", style="dim")
+            await _until_stopped(signals, tokens, access, screen)
         screen.print("Stopping.", style="dim")
     return 0
 
@@ -105,20 +109,20 @@ def _server_tls(cert: Path | None, key: Path | None) -> ssl.SSLContext:
     return context
 
 
-async def _until_stopped(tokens: Path | None, access: Access | None, screen: Screen) -> None:
+async def _until_stopped(
+    signals: AsyncIterator[int], tokens: Path | None, access: Access | None, screen: Screen
+) -> None:
     """Wait for SIGINT or SIGTERM, reading the tokens again at each SIGHUP.
 
-    Stopping takes a second or two, whatever clients do; further SIGTERMs change nothing, a second Ctrl-C ends the
-    process at once.
+    Stopping takes a second or two, whatever clients do; further SIGTERMs and SIGHUPs change nothing, a second Ctrl-C
+    ends the process at once.
     """
-    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
-        async for number in signals:
-            if number != signal.SIGHUP:
-                break
-            if tokens is not None and access is not None:
-                try:
-                    access.replace(await trio.to_thread.run_sync(read_tokens, tokens))
-                    screen.print("The tokens were read again.", style="dim")
-                except ConfigError as error:  # those there are stay
-                    print_error(error)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    async for number in signals:
+        if number != signal.SIGHUP:
+            return
+        if tokens is not None and access is not None:
+            try:
+                access.replace(await trio.to_thread.run_sync(read_tokens, tokens))
+                screen.print("The tokens were read again.", style="dim")
+            except ConfigError as error:  # those there are stay
+                print_error(error)
