@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from types import FrameType
 
 from greenroom.actors.client import Client, connect
 from greenroom.protocol.errors import GreenroomError
@@ -19,7 +20,7 @@ async def reach(url: str) -> AsyncGenerator[Client]:
 
     SIGTERM ends the block as Ctrl-C does, so that what was asked in it is withdrawn.
     """
-    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    before = signal.signal(signal.SIGTERM, _interrupt)
     try:
         async with connect(url, token=os.environ.get("GREENROOM_TOKEN") or None) as client:
             yield client
@@ -32,3 +33,7 @@ async def reach(url: str) -> AsyncGenerator[Client]:
         raise type(error)(error.code, f"{error.message} {hint}".rstrip(), error.context) from None
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    signal.raise_signal(signal.SIGINT)

@@ -322,8 +322,6 @@ class Client:
         self._closing = True
         self._away.cancel()
         if self._socket is not None:
-            if self._redial is not None:
-                self._notify(BYE, Bye())
             self._socket.end(NORMAL)
 
     async def run(self) -> None:
@@ -356,7 +354,8 @@ class Client:
             self._last = socket.code or ABNORMAL, socket.reason
             if self._closing or self._redial is None:
                 self._fail_all()
-            await socket.close()
+            for_good = self._redial is not None and socket.code in (None, NORMAL)  # cancelled, or closed
+            await socket.close([frames.request(None, BYE.name, Bye())] if for_good else ())
 
     async def hello(self) -> None:
         """Let the server know which client this is. Called by `connect`, before anything else is sent."""
