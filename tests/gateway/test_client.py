@@ -44,7 +44,7 @@ async def test_terminals_tools_and_the_tree_are_read_as_structs(site: Site, clie
     assert [tool.name for tool in await client.tools()] == ["double"]
     assert await client.call_tool("double", {"n": 1.5}) == ToolSuccess(id="3", name="double", value=3)
     assert await client.call_tool("triple", {}) == ToolFailure(id="4", name="triple", error="tool not found: triple")
-    assert [child.path for child in (await client.tree()).root.children] == ["/terminals", "/gateway"]
+    assert {"/terminals", "/gateway"} <= {child.path for child in (await client.tree()).root.children}
 
 
 async def test_an_ask_gives_the_values_and_an_answer_says_how_it_went(site: Site, client: Client) -> None:
