@@ -23,7 +23,8 @@
     │   └── ActorDeadlock        (also a Deadlock)
     ├── BridgeError              CONNECT STATUS OVERFLOW SCHEMA ANSWER
     ├── RpcError                 what a peer answered, or what was wrong with its frame
-    └── ConfigError
+    ├── ConfigError
+    └── InvariantError           what can never be, was
 
 A code is stable and meant for programs; a message is for people and models, and says which name was meant, which are
 known and what to do; a context holds the same facts as JSON values. Secrets appear in none of them.
@@ -49,6 +50,7 @@ __all__ = [
     "Deadlock",
     "FormError",
     "GreenroomError",
+    "InvariantError",
     "JournalError",
     "PatternError",
     "ProviderError",
@@ -222,3 +224,7 @@ class RpcError(GreenroomError):
 
 class ConfigError(GreenroomError):
     """A configuration that cannot be used."""
+
+
+class InvariantError(GreenroomError):
+    """Something that can never be, was: a fault of a program, not of its input. No announcement contains it."""
