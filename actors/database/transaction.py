@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
+import outcome
 import trio
 from trio.lowlevel import Task, current_task
 
@@ -107,12 +108,17 @@ class Transaction:
     async def perform(self, work: Work[R]) -> R:
         """Do a piece of work within the transaction, as `Database.perform` does it by itself.
 
-        A failure spoils the transaction. Raises `DatabaseError` CONFLICT once it has ended.
+        A failure spoils the transaction, and so does a cancellation. Raises `DatabaseError` CONFLICT once it has ended.
         """
         self._check()
         job = Job(work)
         try:
             result = await in_thread(lambda: self._work(job), self._actor.limiter)
+            match result:
+                case outcome.Error(DatabaseError(code="ABORTED")):
+                    await trio.lowlevel.checkpoint_if_cancelled()  # then it is this that has ended the work
+                case _:
+                    pass
             return result.unwrap()
         except Exception as error:
             self.failure = self.failure or error

@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 import trio
 
-from greenroom.actors.database import Database, MemoryDefinitionStore, Storage, json_driver, sqlite_driver
+from greenroom.actors.database import (
+    Database,
+    MemoryDefinitionStore,
+    Storage,
+    json_driver,
+    memory_driver,
+    sqlite_driver,
+)
 from greenroom.actors.relation import RelationManager
 from greenroom.actors.toolbox.database import database_tool
 from greenroom.protocol.errors import DatabaseError, ToolError
@@ -59,10 +66,31 @@ async def test_a_cancelled_list_is_stored_whole_from_its_beginning_on(place: Pla
     await at_every_step(scenario)
 
 
-async def test_a_cancelled_link_is_there_once_or_not_at_all(place: Place) -> None:
+async def test_a_cancelled_transaction_came_to_stay_or_nothing_of_it() -> None:
+    async def transaction(database: Database) -> None:
+        async with database.transaction() as held:
+            for row in ROWS:
+                await held.table("t").add(row)
+
     async def scenario(doomed: Doomed) -> None:
         async with run_tree() as tree:
-            model = RelationManager(place.new(tree), {"t": {"us": has_through("tu", "t", "u", "u")}}).model("t")
+            database = Database(tree, memory_driver(), TABLES)
+            ended = await doomed(transaction, database)
+            there = await database.table("t").keys()
+            assert there in ([], ["a", "b", "c"])
+            assert ended.cancelled or there
+            async with database.transaction() as held:  # nobody holds it any more
+                await held.table("t").clear()
+            assert tree.snapshot().waits == ()
+
+    await at_every_step(scenario)
+
+
+async def test_a_cancelled_link_is_there_once_or_not_at_all() -> None:
+    async def scenario(doomed: Doomed) -> None:
+        async with run_tree() as tree:
+            database = Database(tree, memory_driver(), TABLES)
+            model = RelationManager(database, {"t": {"us": has_through("tu", "t", "u", "u")}}).model("t")
             ended = await doomed(model.link, "a", "us", "b")
             there = await model.links("a", "us")
             assert there == ["b"] or (ended.cancelled and there == [])
@@ -106,10 +134,10 @@ async def test_a_database_that_was_told_to_close_closes_whoever_is_cancelled(pla
     await at_every_step(scenario)
 
 
-async def test_a_cancelled_query_leaves_the_database_to_others(place: Place) -> None:
+async def test_a_cancelled_query_leaves_the_database_to_others() -> None:
     async def scenario(doomed: Doomed) -> None:
         async with run_tree() as tree:
-            tool = database_tool(tree, databases={"d": place.new(tree)})
+            tool = database_tool(tree, databases={"d": Database(tree, memory_driver(), TABLES)})
             await tool.execute({"operation": "add", "id": "d", "table": "t", "row": ROWS})
             ended = await doomed(tool.execute, {"operation": "records", "id": "d", "table": "t"})
             assert ended.cancelled or ended.value["rows"] == ROWS

@@ -134,7 +134,7 @@ async def test_a_folder_that_is_not_there_is_told_when_the_database_is_created(t
 
 
 async def test_a_cancelled_creation_is_whole_or_was_none(tmp_path: Path) -> None:
-    file = tmp_path / "file"
+    file = tmp_path / "shop.json"
 
     async def scenario(doomed: Doomed) -> None:
         file.unlink(missing_ok=True)
