@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import ssl
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
@@ -13,13 +14,21 @@ import msgspec
 
 from greenroom.actors.agent import AgentManager
 from greenroom.actors.gateway import Access, Gateway, GatewayLimits, Services, open_gateway
-from greenroom.actors.terminal import TerminalManager, TerminalStore
+from greenroom.actors.terminal import (
+    ASKS,
+    TERMINALS,
+    JournalTerminalStore,
+    TerminalManager,
+    TerminalStore,
+    open_durable_asks,
+)
 from greenroom.actors.workflow import WorkflowManager, WorkflowRunner, WorkflowStore
 from greenroom.protocol.emitter import ErrorHandler
 from greenroom.protocol.forms import Form, FormSchema
 from greenroom.protocol.tree import TreeSnapshot
 from greenroom.runtime.actor import Actor
 from greenroom.runtime.bus import Bus
+from greenroom.runtime.journal import Journal, open_journal
 from greenroom.runtime.ref import Ref
 from greenroom.runtime.restart import Restart
 from greenroom.runtime.tools import ToolManager
@@ -35,7 +44,14 @@ GC_THRESHOLDS = (50_000, 20, 100)
 class Runtime:
     """Everything that one program runs: the tree, the terminals, runs and agents in it, and the tools it offers."""
 
-    def __init__(self, tree: Tree, terminals: TerminalManager, workflows: WorkflowManager, tools: ToolManager) -> None:
+    def __init__(
+        self,
+        tree: Tree,
+        terminals: TerminalManager,
+        workflows: WorkflowManager,
+        tools: ToolManager,
+        journal: Journal | None = None,
+    ) -> None:
         self.tree = tree
         self.terminals = terminals
         """Who can be asked."""
@@ -45,6 +61,8 @@ class Runtime:
         """The agents at the top; each may have others beneath it."""
         self.tools = tools
         """What the gateway offers to those who may call tools; empty until tools are added."""
+        self.journal = journal
+        """What is recorded. None: the runtime was opened without `data`."""
 
     @property
     def bus(self) -> Bus:
@@ -70,12 +88,15 @@ class Runtime:
         *,
         from_: str | None = None,
         timeout: float | msgspec.UnsetType | None = msgspec.UNSET,
+        key: str | None = None,
+        owner: str | None = None,
     ) -> dict[str, Any]:
         """Ask a terminal a form and wait for its values; see `TerminalManager.ask`. A schema is opened as a form first.
 
         Raises FormError SCHEMA for a schema with faults, naming each, besides what `TerminalManager.ask` raises.
         """
-        return await self.terminals.ask(from_, to, form if isinstance(form, Form) else Form(form), timeout=timeout)
+        opened = form if isinstance(form, Form) else Form(form)
+        return await self.terminals.ask(from_, to, opened, timeout=timeout, key=key, owner=owner)
 
     async def serve(
         self,
@@ -116,6 +137,7 @@ class Runtime:
 @asynccontextmanager
 async def open_runtime(
     *,
+    data: str | os.PathLike[str] | None = None,
     timeout: float | None = 300.0,
     cap: int | None = None,
     store: TerminalStore | None = None,
@@ -128,10 +150,15 @@ async def open_runtime(
     """A runtime within a trio program. Leaving the block stops everything in it, children first.
 
     `timeout` is how many seconds a form may stay unanswered where its terminal or its ask says nothing else (None: for
-    ever), `cap` how many forms a terminal may hold. `store` keeps terminals' own settings, `workflow_store` the runs of
-    workflows; `functions` are the behaviours of their tasks. `error(exception, event)` hears what listeners raise.
-    `wall_clock` dates records, in seconds since 1970. `tune_gc` raises the thresholds of Python's garbage collector,
-    for programs with many thousands of live asks; they are put back at the end.
+    ever), `cap` how many forms a terminal may hold. `store` keeps terminals' own settings (default: the journal, if
+    there is one), `workflow_store` the runs of workflows; `functions` are the behaviours of their tasks.
+    `error(exception, event)` hears what listeners raise. `wall_clock` dates records, in seconds since 1970. `tune_gc`
+    raises the thresholds of Python's garbage collector, for programs with many thousands of live asks; they are put
+    back at the end.
+
+    `data` is the file of the journal (`:memory:` for one that ends with the block), in which durable asks are recorded;
+    without it there is none. Raises JournalError if it cannot be used: OWNED (context `pid`) if another process writes
+    it, and what else `open_journal` raises.
 
     Raises TerminalError INVALID for a timeout or a cap that cannot be.
     """
@@ -140,11 +167,18 @@ async def open_runtime(
         gc.set_threshold(*GC_THRESHOLDS)
     try:
         async with run_tree() as tree:
-            terminals = TerminalManager(tree, store=store, timeout=timeout, cap=cap, error=error, wall_clock=wall_clock)
+            journal = durable = None
+            if data is not None:  # first, so that it ends last
+                journal = await open_journal(tree, data, tables=(ASKS, TERMINALS), wall_clock=wall_clock)
+                durable = await open_durable_asks(journal)
+                store = store or JournalTerminalStore(journal)
+            terminals = TerminalManager(
+                tree, store=store, durable=durable, timeout=timeout, cap=cap, error=error, wall_clock=wall_clock
+            )
             workflows = WorkflowManager(
                 WorkflowRunner(tree, wall_clock=wall_clock), store=workflow_store, functions=functions, error=error
             )
-            yield Runtime(tree, terminals, workflows, ToolManager())
+            yield Runtime(tree, terminals, workflows, ToolManager(), journal)
     finally:
         if tune_gc:
             gc.set_threshold(*thresholds)

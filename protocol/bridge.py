@@ -50,8 +50,14 @@ _LONGEST: Final = 309
 
 
 def pending_event(record: PendingForm, data: bytes | None = None) -> bytes:
-    """A form is pending; `data` is its record as JSON, if that is not the usual one."""
-    return write_event("pending", wire.encode(record, surrogates="replace") if data is None else data, id=record.id)
+    """A form is pending; `data` is its record as JSON, if that is not the usual one.
+
+    That it is durable is left out: a client drops a record with a member that it does not know.
+    """
+    if data is None:
+        known = msgspec.structs.replace(record, durable=False) if record.durable else record
+        data = wire.encode(known, surrogates="replace")
+    return write_event("pending", data, id=record.id)
 
 
 def fits(frame: bytes) -> bool:

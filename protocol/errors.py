@@ -7,7 +7,7 @@
     ├── ToolError                TOOL DEPTH DEADLOCK EXPIRE ANSWER DATABASE RELATION
     │   └── ToolDeadlock         (also a Deadlock)
     ├── FormError                SCHEMA FIELD CONTROL SETTLED ABANDONED
-    ├── TerminalError            TARGET DEADLOCK LIMIT EXPIRE DESTROYED INVALID CANCEL DRIVER
+    ├── TerminalError            TARGET DEADLOCK LIMIT EXPIRE DESTROYED INVALID CANCEL DRIVER DURABLE TAKEN
     │   └── TerminalDeadlock     (also a Deadlock)
     ├── PatternError             INVALID LOOKAROUND BACKREFERENCE REPEAT LENGTH
     ├── WorkflowError
@@ -114,7 +114,7 @@ class FormError(GreenroomError):
 class TerminalError(GreenroomError):
     """An ask that cannot be parked, or a terminal that cannot be or is gone:
 
-    TARGET, DEADLOCK, LIMIT, EXPIRE, DESTROYED, INVALID, CANCEL, DRIVER.
+    TARGET, DEADLOCK, LIMIT, EXPIRE, DESTROYED, INVALID, CANCEL, DRIVER; of durable asks, DURABLE and TAKEN.
     """
 
 

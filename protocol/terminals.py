@@ -33,6 +33,8 @@ class PendingForm(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     """In whose name it is asked, if in any."""
     to: str | msgspec.UnsetType = msgspec.UNSET
     """The terminal it was asked of. Absent for a form parked directly, in nobody's name."""
+    durable: bool = False
+    """It is recorded: it is here again, under the same id, after the server was stopped or killed."""
 
 
 class AnswerSuccess(msgspec.Struct, frozen=True, kw_only=True):

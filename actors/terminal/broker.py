@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, final, overload
 import msgspec
 
 from greenroom.actors.terminal.actor import Answer, Park, Release, TerminalActor
+from greenroom.actors.terminal.durable import DurableAsk
 from greenroom.actors.terminal.limits import check_timeout
 from greenroom.actors.terminal.notice import NoticeKind
+from greenroom.actors.terminal.recording import Forget
 from greenroom.actors.terminal.ticket import Ticket
 from greenroom.protocol.emitter import Emitter, ErrorHandler, Listener
 from greenroom.protocol.errors import ActorError, TerminalError
@@ -143,6 +145,9 @@ class Terminal:
         An answer that is refused leaves the ticket parked. Fields are filled in the given order until one is refused,
         and what was filled stays for the next attempt; with `whole` everything is checked on a copy of the form as it
         was parked, and either all of it is written or nothing. Cancelled: the answer counted or it did not.
+
+        The answer to a durable form counts once it is recorded, and this returns then. Raises JournalError if it cannot
+        be recorded, and the form is pending as it was asked; TerminalError EXPIRE if the terminal ended meanwhile.
         """
         try:
             return await self.ref.ask(Answer(id, values, whole))
@@ -160,7 +165,8 @@ class Terminal:
     async def stop(self, ids: str | Iterable[str] | None = None) -> bool | None:
         """Take tickets away unanswered, as expired: one, several or all. The terminal stays usable.
 
-        True if every id was parked (None where all were meant); those that were are released in any case.
+        True if every id was parked (None where all were meant); those that were are released in any case. Raises
+        JournalError if that cannot be recorded of a durable one, which stays then.
         """
         wanted = None if ids is None else (ids,) if isinstance(ids, str) else tuple(ids)
         there = await self._release(Release(wanted))
@@ -172,6 +178,15 @@ class Terminal:
         False if no such form is pending. (An asker that is cancelled needs no such call.)
         """
         return await self._release(Release((id,), withdraw=True))
+
+    async def forget(self, ask: DurableAsk) -> bool:
+        """Take a durable ask and its record away; called by the manager. False: it is not (any more) here."""
+        try:
+            return await self.ref.ask(Forget(ask))
+        except ActorError as error:
+            if error.code != "STOPPED":
+                raise
+            return False
 
     async def _release(self, message: Release) -> bool:
         try:

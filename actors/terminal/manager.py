@@ -8,27 +8,34 @@ from math import inf
 from typing import Any, final, overload
 
 import msgspec
+from trio.lowlevel import checkpoint
 
 from greenroom.actors.terminal.actor import Ask, TerminalActor
 from greenroom.actors.terminal.broker import EVENTS, Terminal
+from greenroom.actors.terminal.durable import DurableAsks, ending, refuse_undurable
 from greenroom.actors.terminal.limits import MILLISECONDS, check_cap, check_timeout
 from greenroom.actors.terminal.notice import Notice, NoticeKind, Subscriber
+from greenroom.actors.terminal.recording import AskDurably, Forget, Resume
 from greenroom.actors.terminal.store import TerminalStore
 from greenroom.actors.terminal.ticket import Ticket
 from greenroom.protocol.emitter import Emitter, ErrorHandler, Listener
-from greenroom.protocol.errors import FormError, TerminalDeadlock, TerminalError
+from greenroom.protocol.errors import FormError, JournalError, TerminalDeadlock, TerminalError
 from greenroom.protocol.forms import Form, mask_values
 from greenroom.protocol.terminals import AnswerFailure, AnswerRefusal, AnswerResult, PendingForm, TerminalSnapshot
 from greenroom.runtime.actor import Actor
-from greenroom.runtime.context import CURRENT
+from greenroom.runtime.context import CURRENT, current_actor
 from greenroom.runtime.ref import Ref, path_in_words
 from greenroom.runtime.reply import Reply
+from greenroom.runtime.restart import Restart
 from greenroom.runtime.tree import Tree, free_place
 from greenroom.runtime.waits import Node, Party, find_circle
 
 __all__ = ["TerminalManager"]
 
 UNSET = msgspec.UNSET
+
+PROGRAM = "/"
+"""Who owns what is asked outside the tree, where nobody else is named."""
 
 
 @final
@@ -43,9 +50,9 @@ class TerminalManager:
     """The terminals of one tree.
 
     `timeout` is the default of every terminal, in seconds (None: forms never expire), `cap` how many forms each may
-    hold (None: any number). `store` keeps terminals' own settings for `save` and `open`. `on` registers first
-    listeners and `error(exception, event)` hears what listeners raise. Raises TerminalError INVALID for limits that
-    cannot be.
+    hold (None: any number). `store` keeps terminals' own settings for `save` and `open`, `durable` the asks that have a
+    key. `on` registers first listeners and `error(exception, event)` hears what listeners raise. Raises TerminalError
+    INVALID for limits that cannot be.
 
     Events of its `emitter`: `pending(record)`, `answer(to, id, values)` with passwords masked, `expire(to, id)` and
     `withdraw(to, id)` (the asker has gone), each within the terminal's own step, after that terminal's own listeners.
@@ -56,6 +63,7 @@ class TerminalManager:
         tree: Tree,
         *,
         store: TerminalStore | None = None,
+        durable: DurableAsks | None = None,
         timeout: float | None = 300.0,
         cap: int | None = None,
         on: Mapping[str, Listener] | None = None,
@@ -72,6 +80,10 @@ class TerminalManager:
         self._terminals: dict[str, Terminal] = {}
         self._subscribers: dict[str, dict[Subscriber, None]] = {}
         self._destroyed = False
+        self._watched: set[Ref] = set()
+        """Actors that own durable asks."""
+        self.durable = durable
+        """The asks that have a key. None: there is no journal."""
         self.wall_clock = wall_clock
         self.emitter = Emitter(EVENTS, on=on, error=error)
         self._ref = tree.spawn(Terminals(), "terminals")
@@ -98,6 +110,7 @@ class TerminalManager:
         timeout: float | msgspec.UnsetType | None = UNSET,
         cap: int | msgspec.UnsetType | None = UNSET,
         operator: Ref | None = None,
+        restart: Restart | None = None,
         on: Mapping[str, Listener] | None = None,
         error: ErrorHandler | None = None,
     ) -> Terminal:
@@ -105,7 +118,8 @@ class TerminalManager:
 
         Options that are not given are the manager's; those for one that is there are ignored. `operator` is the actor
         that answers for it: asks of the terminal wait for that actor, and when it ends for good the terminal is
-        removed.
+        removed. `restart` says whether the terminal begins anew when it fails (default: it does not): its forms expire
+        then. Durable ones are offered again, and so are those that the journal has of this name from the start.
 
         Raises TerminalError DESTROYED, and INVALID for options that cannot be; TerminalDeadlock if the operator waits,
         by asks in this name, for itself.
@@ -132,7 +146,15 @@ class TerminalManager:
             on=on,
             error=error if error is not None else self._error,
         )
-        terminal.ref = self._tree.spawn(TerminalActor(terminal), free_place(self._ref, name), parent=self._ref)
+        again = None if restart is None or restart.when == "never" else restart
+        terminal.ref = self._tree.spawn(
+            TerminalActor(terminal) if again is None else lambda: TerminalActor(terminal),
+            free_place(self._ref, name),
+            parent=self._ref,
+            restart=again,
+        )
+        if self.durable is not None and (asks := self.durable.pending_at(name)):
+            terminal.ref.notice(Resume(tuple(asks)))
         self._terminals[name] = terminal
         party.held = True
         if operator is not None:
@@ -170,8 +192,9 @@ class TerminalManager:
     async def remove(self, names: str | Iterable[str] | None = None) -> bool | None:
         """Remove one terminal, several or all, one after another in order of adding; their forms expire.
 
-        True if at least one was there (None where all were meant). Cancelled: those begun with are removed, the rest
-        stay.
+        True if at least one was there (None where all were meant). Raises JournalError if it was not recorded of a
+        durable form; it is offered again then, to a terminal of that name. Cancelled: those begun with are removed, the
+        rest stay.
         """
         wanted = None if names is None else {names} if isinstance(names, str) else set(names)
         removed = False
@@ -180,6 +203,8 @@ class TerminalManager:
                 removed = True
                 self._forget(terminal)
                 await terminal.ref.stop(reason="removed")
+        if removed and self.durable is not None:
+            await self.durable.settle()
         return None if wanted is None else removed
 
     async def destroy(self) -> None:
@@ -225,6 +250,8 @@ class TerminalManager:
         form: Form,
         *,
         timeout: float | msgspec.UnsetType | None = UNSET,
+        key: str | None = None,
+        owner: str | None = None,
     ) -> dict[str, Any]:
         """Park `form` at the terminal `to`, in the name of `from_` (None: in nobody's), and wait for its values.
 
@@ -236,16 +263,47 @@ class TerminalManager:
         answered ends as FormError ABANDONED with the `reason`: `timeout`, `stopped`, `removed`, `restarted`.
 
         Cancelled: the form is withdrawn and everybody who looks at it is told at once.
+
+        With a `key` the ask is durable: form and answer are recorded in the journal, the timeout is by the wall clock,
+        and after a restart on the same file the form is at its terminal again, under the same id. Whoever asks the same
+        with the same owner and key waits on, or gets what is recorded; of the form that comes with it nothing is shown
+        then. `owner` is any name; the actor that asks, by its path, where none is given, and the program outside the
+        tree. Cancelled, such an ask stays where it is. Its record lives until `release`, or until the actor ends that
+        owns it. Refused as well, the form still editing: TerminalError DURABLE (no journal; or `fields` that cannot be
+        recorded: a password, a custom rule), TAKEN (the key names another ask), and JournalError.
         """
+        if key is None:
+            return await self._wait(from_, to, form, Ask(form, from_, timeout))
+        durable = self._journalled()
+        if not key:
+            raise TerminalError("INVALID", "The key of a durable ask is a text that is not empty.", {"key": key})
+        refuse_undurable(form)
+        owner = self._owner(owner, watch=True)
+        message = AskDurably(form, from_, timeout, owner, key)
+        while True:
+            ask = durable.match(owner, key, to, form)
+            if ask is not None and ask.ended:
+                await checkpoint()
+                return ask.result()
+            try:
+                return await self._wait(from_, to, form, message, joins=ask is not None)
+            except FormError as error:
+                if error.context.get("reason") != "restarted":
+                    raise
+
+    async def _wait(
+        self, from_: str | None, to: str, form: Form, message: Ask | AskDurably, *, joins: bool = False
+    ) -> dict[str, Any]:
+        """Post the ask and wait for its answer. `joins`: another form is parked already, and this one is not used."""
         terminal = self._terminals.get(to)
         if terminal is None:
             raise self._no_target(to)
-        if form.outcome is not None:
+        if form.outcome is not None and not joins:
             raise FormError(
                 form.status.upper(), f"A form that is {form.status} cannot be asked; make a new one.", {"to": to}
             )
-        if timeout is not UNSET:
-            check_timeout(timeout, "this form")
+        if message.timeout is not UNSET:
+            check_timeout(message.timeout, "this form")
         current = CURRENT.get()
         named = None if from_ is None else self._asker(from_)
         waiter = named or current
@@ -260,13 +318,71 @@ class TerminalManager:
         if ref.mailbox.closed:
             form.destroy()
             raise terminal.expired(ref.reason or "stopped")
-        reply = Reply(Ask(form, from_, timeout), ref, waiter, target, second, other, None if operator is None else to)
+        reply = Reply(message, ref, waiter, target, second, other, None if operator is None else to)
         ref.post(reply)
         try:
             return await reply.wait()
         finally:
             if reply.withdrawn and reply.note is None:  # cancelled before the terminal saw it
                 form.destroy()
+
+    async def release(self, key: str, *, owner: str | None = None) -> bool:
+        """Forget the durable ask of that owner (see `ask`) and key, and its answer. False: there is none.
+
+        One that is still pending is withdrawn, and ends as FormError ABANDONED for whoever waits for it. Raises
+        TerminalError DURABLE without a journal, and JournalError: it is not forgotten then. Cancelled: it is forgotten
+        or it is not.
+        """
+        durable = self._journalled()
+        ask = durable.find(self._owner(owner), key)
+        if ask is None:
+            await checkpoint()
+            return False
+        terminal = self._terminals.get(ask.to)
+        if ask.ended or terminal is None or not await terminal.forget(ask):
+            await durable.forget(ask)
+        return True
+
+    async def release_all(self, owner: str) -> int:
+        """Forget every durable ask of that owner: a run, say, that has ended. How many there were; see `release`."""
+        asks = self._journalled().owned_by(owner)
+        for ask in asks:
+            await self.release(ask.key, owner=owner)
+        return len(asks)
+
+    def _journalled(self) -> DurableAsks:
+        if self.durable is None:
+            raise TerminalError(
+                "DURABLE", "Nothing can be asked durably here: open the runtime with `data=FILE` to have a journal."
+            )
+        return self.durable
+
+    def _owner(self, owner: str | None, *, watch: bool = False) -> str:
+        if owner is not None:
+            return owner
+        actor = current_actor()
+        if actor is None:
+            return PROGRAM
+        ref = actor.ref
+        if watch and ref not in self._watched:
+            self._watched.add(ref)
+            ref.watch(self._owner_ended)
+        return ref.path
+
+    def _owner_ended(self, owner: Ref) -> None:
+        """Its asks end with it. But where everything ends the record is what lets it go on another time."""
+        self._watched.discard(owner)
+        if self.durable is None or ending(self._tree):
+            return
+        for ask in self.durable.owned_by(owner.path):
+            terminal = self._terminals.get(ask.to)
+            if terminal is not None and terminal.ref.alive and not ask.ended:
+                terminal.ref.notice(Forget(ask))
+            else:
+                try:
+                    self.durable.delete(ask, self.durable.missed)
+                except JournalError as fault:
+                    self.durable.missed(fault)
 
     def _asker(self, name: str) -> Node:
         """Who waits when something is asked in that name: its operator's work, or the name itself."""

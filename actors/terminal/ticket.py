@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import trio
@@ -15,7 +15,10 @@ from greenroom.protocol.forms import Form, Outcome, Settled
 from greenroom.protocol.terminals import PendingForm, TicketStatus
 from greenroom.runtime.reply import Reply
 
-__all__ = ["Ticket"]
+if TYPE_CHECKING:
+    from greenroom.actors.terminal.durable import DurableAsk
+
+__all__ = ["Ticket", "abandonment"]
 
 _WHY = {
     "timeout": "Nobody answered the form at {to} in time.",
@@ -47,12 +50,16 @@ class Ticket(msgspec.Struct, eq=False):
     """The values before the first answer that was filled in piece by piece."""
     reason: str = "abandoned"
     """Why the form was destroyed, if it is."""
+    durable: DurableAsk | None = None
+    """The row that it stands for. Who waits for the answer is told by it, not by `reply`."""
+    shown: bool = True
+    """A durable one is not while its row says something else."""
     _record: PendingForm | None = None
 
     @property
     def listed(self) -> bool:
         """It is shown as pending: the asker has not gone."""
-        return self.reply is None or not self.reply.withdrawn
+        return self.shown and (self.reply is None or not self.reply.withdrawn)
 
     @property
     def record(self) -> PendingForm:
@@ -66,6 +73,7 @@ class Ticket(msgspec.Struct, eq=False):
                 time=int(self.time * 1000),
                 from_=msgspec.UNSET if self.from_ is None else self.from_,
                 to=msgspec.UNSET if self.to is None else self.to,
+                durable=self.durable is not None,
             )
         return record
 
@@ -82,13 +90,15 @@ class Ticket(msgspec.Struct, eq=False):
         if isinstance(outcome, Settled):
             reply.answer(outcome.values)
         else:
-            reply.fail(
-                FormError(
-                    "ABANDONED",
-                    _WHY.get(self.reason, "The form at {to} ended unanswered: " + self.reason + ".").format(to=self.to),
-                    {"reason": self.reason},
-                )
-            )
+            reply.fail(abandonment(self.reason, self.to))
+
+
+def abandonment(reason: str, to: str | None, kept: bool = False) -> FormError:
+    """What an asker gets whose form ended unanswered. `kept`: its row is there, and with it the ask."""
+    why = _WHY.get(reason, "The form at {to} ended unanswered: " + reason + ".").format(to=to)
+    if kept:
+        why += " It is recorded: whoever asks with the same key waits on, or gets the answer."
+    return FormError("ABANDONED", why, {"reason": reason})
 
 
 _entropy: list[str] = []
