@@ -4,7 +4,7 @@
 
     GreenroomError(code, message, context)
     ├── Deadlock                 mixin: a wait that would close a circle; `path` names it
-    ├── ToolError                TOOL DEPTH DEADLOCK EXPIRE ANSWER DATABASE RELATION
+    ├── ToolError                TOOL TOOL_TIMEOUT DEPTH DEADLOCK EXPIRE ANSWER DATABASE RELATION
     │   └── ToolDeadlock         (also a Deadlock)
     ├── FormError                SCHEMA FIELD CONTROL SETTLED ABANDONED
     ├── TerminalError            TARGET DEADLOCK LIMIT EXPIRE DESTROYED INVALID CANCEL DRIVER DURABLE TAKEN
@@ -100,7 +100,10 @@ class Deadlock(GreenroomError):
 
 
 class ToolError(GreenroomError):
-    """A tool call that cannot be carried out: TOOL, DEPTH, DEADLOCK, EXPIRE, ANSWER, DATABASE or RELATION."""
+    """A tool call that cannot be carried out:
+
+    TOOL, TOOL_TIMEOUT, DEPTH, DEADLOCK, EXPIRE, ANSWER, DATABASE, RELATION.
+    """
 
 
 class ToolDeadlock(Deadlock, ToolError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-__all__ = ["ActorSnapshot", "TreeSnapshot", "WaitSnapshot"]
+__all__ = ["ActorSnapshot", "PatienceSnapshot", "TreeSnapshot", "WaitSnapshot"]
 
 
 class ActorSnapshot(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -33,6 +33,17 @@ class WaitSnapshot(msgspec.Struct, frozen=True, rename="camel"):
     """What it waits with: the request's type, `send` in line before a full mailbox, `join` for an actor's end."""
 
 
+class PatienceSnapshot(msgspec.Struct, frozen=True, rename="camel"):
+    """A deadline on the work of an actor whose clock stands still while a person is asked beneath it."""
+
+    at: str
+    """Whose work it limits."""
+    remaining: float
+    """Seconds of work that are left."""
+    still: bool
+    """Whether the clock stands still."""
+
+
 class TreeSnapshot(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The whole tree, and who waits for whom in it."""
 
@@ -42,3 +53,5 @@ class TreeSnapshot(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
     """How many expiries are armed."""
     next_due: float | None = None
     """When the earliest of them is due, in seconds of the runtime's monotonic clock."""
+    patient: tuple[PatienceSnapshot, ...] = ()
+    """In no promised order."""

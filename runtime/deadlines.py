@@ -14,7 +14,7 @@ import trio
 from trio.lowlevel import enable_ki_protection
 
 from greenroom.protocol.errors import ActorError
-from greenroom.runtime.context import CURRENT
+from greenroom.runtime.context import belong_to
 from greenroom.runtime.messages import Request
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Deadlines:
 
     async def run(self) -> None:
         """Serve expiries until cancelled. What a keeper raises is its own failure, and the others are served."""
-        CURRENT.set(None)
+        belong_to(None)
         while True:
             due = self.next_due
             if due is None or due > trio.current_time():

@@ -22,6 +22,7 @@ from greenroom.runtime.actor import Actor
 from greenroom.runtime.context import CURRENT
 from greenroom.runtime.life import end_all, move_in
 from greenroom.runtime.life import finish as end_for_good
+from greenroom.runtime.patience import OPEN, spawned
 from greenroom.runtime.ref import Ref
 from greenroom.runtime.waits import Wait
 
@@ -77,6 +78,8 @@ def begin(errand: E, name: str, *, parent: Ref, nursery: trio.Nursery) -> E:
     if parent.children is None:
         parent.children = {}
     parent.children[name] = ref
+    if OPEN:
+        spawned(ref)
     errand._doing = _Doing(parent.work, ref.work)  # pyright: ignore[reportPrivateUsage]
     CURRENT.set(ref.work)
     ref.tree.announce_started(ref)

@@ -10,8 +10,9 @@ import trio
 from trio.lowlevel import disable_ki_protection, enable_ki_protection
 
 from greenroom.runtime.actor import Actor, Leaf
-from greenroom.runtime.context import CURRENT, as_nobody
+from greenroom.runtime.context import as_nobody, belong_to
 from greenroom.runtime.messages import Message, Withdrawn
+from greenroom.runtime.patience import OPEN, left
 from greenroom.runtime.ref import Ending, Ref
 from greenroom.runtime.reply import IN_HAND, KEPT, Reply
 from greenroom.runtime.restart import unused
@@ -192,7 +193,7 @@ def start(ref: Ref, nursery: trio.Nursery) -> None:
 
 async def run(ref: Ref) -> None:
     """The task of an actor that owns a nursery."""
-    CURRENT.set(ref)
+    belong_to(ref)
     try:
         again = True
         while again:
@@ -204,7 +205,7 @@ async def run(ref: Ref) -> None:
 
 async def run_leaf(ref: Ref) -> None:
     """The task of a leaf. With no coroutine between it and its messages: there may be a hundred thousand of them."""
-    CURRENT.set(None if ref.actor.hosts else ref)
+    belong_to(None if ref.actor.hosts else ref)
     try:
         again = True
         while again:
@@ -316,6 +317,8 @@ def finish(ref: Ref) -> None:
         del ref.parent.children[ref.path.rpartition("/")[2]]
         if not ref.parent.children:
             ref.parent.children = None
+        if OPEN:
+            left(ref)
     watchers, ref.watchers = ref.watchers, None
     if watchers:
         for watcher in watchers.values():

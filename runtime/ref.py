@@ -81,6 +81,14 @@ class Work(Node):
     def place(self) -> Ref:
         return self.owner
 
+    @property
+    def above(self) -> Node | None:
+        return self.owner.above
+
+    def beneath(self) -> Iterator[Node]:
+        for child in (self.owner.children or {}).values():
+            yield from child.nodes()
+
 
 @final
 class Ref(Node):
@@ -140,6 +148,10 @@ class Ref(Node):
         return self
 
     @property
+    def above(self) -> Node | None:
+        return None if self.parent is None else self.parent.work
+
+    @property
     def work(self) -> Work:
         """The node of what it runs beside its mailbox."""
         if self._work is None:
@@ -152,10 +164,10 @@ class Ref(Node):
         return not self.mailbox.closed
 
     def nodes(self) -> Iterator[Node]:
-        """Its nodes in the wait-for graph, the handler first."""
+        """Its nodes in the wait-for graph, the handler first. The work only if it can be on a way."""
         yield self
-        if self._work is not None:
-            yield self._work
+        if self._work is not None or self.children:
+            yield self.work
 
     def tell(self, message: Message) -> None:
         """Put a message into the mailbox without waiting.

@@ -17,6 +17,7 @@ from trio.lowlevel import (
 
 from greenroom.protocol.errors import ActorError
 from greenroom.runtime.messages import Request, Withdrawn
+from greenroom.runtime.patience import OPEN, begun
 from greenroom.runtime.waits import Node, Wait
 
 if TYPE_CHECKING:
@@ -87,6 +88,8 @@ class Reply(Wait, Generic[R]):
                 waiting[self] = None
         if second is not None or other is not None:
             self._link_more()
+        if OPEN:
+            begun(self)
 
     @property
     def settled(self) -> bool:

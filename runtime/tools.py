@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from math import inf
 from types import UnionType
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias, cast, final, overload
 
@@ -37,6 +38,7 @@ from greenroom.protocol.schemas import (
     parse_json_value,
 )
 from greenroom.protocol.tools import ToolCall, ToolDefinition, ToolFailure, ToolResult, ToolSuccess
+from greenroom.runtime.patience import patient_scope
 
 __all__ = ["Tool", "ToolManager", "tool_function"]
 
@@ -61,8 +63,14 @@ class Tool:
     - a JSON Schema, or nothing: the dict of the call as it came, unchecked. The schema is kept as it is.
 
     With `thread`, a plain function that blocks runs in a worker thread, under trio's own limit or under the
-    `CapacityLimiter` given; a cancelled call then waits for the function to end. Raises `TypeError` for a type that
-    cannot be shown (a recursive one), and for a function that a call cannot satisfy.
+    `CapacityLimiter` given; a cancelled call then waits for the function to end.
+
+    `timeout` limits each call, in seconds (`None`: nothing does); it is not shown to models. A call that takes longer
+    is cancelled, what it asked is withdrawn, and it fails with `ToolError` (TOOL_TIMEOUT) whatever it returns then.
+    With `patience` the clock stands still while the call waits for a person's answer; see `patient_scope`.
+
+    Raises `TypeError` for a type that cannot be shown (a recursive one), and for a function that a call cannot satisfy;
+    `ValueError` for a timeout that is not a positive number, and for patience without one.
     """
 
     __slots__ = (
@@ -74,7 +82,9 @@ class Tool:
         "description",
         "name",
         "parameters",
+        "patience",
         "summary",
+        "timeout",
     )
 
     name: Final[str]
@@ -84,6 +94,8 @@ class Tool:
     """The schema that is shown to models."""
     arguments: Final[Arguments[Any] | None]
     """What reads calls, if `parameters` was a type; it holds the exact schema too."""
+    timeout: Final[float | None]
+    patience: Final[bool]
 
     def __init__(
         self,
@@ -94,6 +106,8 @@ class Tool:
         summary: str | None = None,
         parameters: Parameters | None = None,
         thread: bool | trio.CapacityLimiter = False,
+        timeout: float | None = None,
+        patience: bool = False,
     ) -> None:
         self.name = name
         self.description = description
@@ -106,13 +120,33 @@ class Tool:
         self._thread = thread
         if thread is not False and inspect.iscoroutinefunction(execute):
             raise TypeError(f"tool {name!r}: only a plain function runs in a thread, and this one is async")
+        if timeout is not None and not 0 < timeout < inf:
+            raise ValueError(f"tool {name!r}: its timeout is a positive number of seconds or None, not {timeout}")
+        if patience and timeout is None:
+            raise ValueError(f"tool {name!r}: without a timeout there is nothing to be patient with")
+        self.timeout = timeout
+        self.patience = patience
 
     async def execute(self, args: Any, caller: object = None) -> Any:
         """What the function returns for these arguments, or what it raises, as it is.
 
         `caller` is an opaque note for the function, which gets it only if it has room for it. Cancellation reaches an
-        async function as usual.
+        async function as usual. Raises `ToolError` TOOL for arguments that are refused, TOOL_TIMEOUT.
         """
+        if self.timeout is None:
+            return await self._execute_now(args, caller)
+        with patient_scope(self.timeout) if self.patience else trio.move_on_after(self.timeout) as scope:
+            value = await self._execute_now(args, caller)
+            if not scope.cancel_called:
+                return value
+        raise ToolError(
+            "TOOL_TIMEOUT",
+            f"{self.name} was cancelled, since it took longer than {self.timeout:g} s: what it had done by then may"
+            " stand; ask it for less at a time.",
+            {"tool": self.name, "seconds": self.timeout},
+        )
+
+    async def _execute_now(self, args: Any, caller: object) -> Any:
         value = args if self.arguments is None else _accepted(self.name, args, self.arguments.parse(args))
         values = (value, caller) if caller is not None or self._needs_caller else (value,)
         if self._thread is False:
@@ -136,8 +170,9 @@ class _Registered(NamedTuple):
 
 @final
 class ToolManager:
-    """Tools by name, in the order of their adding. It emits nothing, checks nobody's rights and sets no deadline:
-    whoever needs one puts `execute` into a cancel scope, one for each call whose result is to survive the others'.
+    """Tools by name, in the order of their adding. It emits nothing, checks nobody's rights and sets no deadline but a
+    tool's own: whoever needs another puts `execute` into a cancel scope, one for each call whose result is to survive
+    the others'.
     """
 
     def __init__(self) -> None:

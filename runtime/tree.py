@@ -16,11 +16,12 @@ from trio.lowlevel import enable_ki_protection
 
 from greenroom.protocol.errors import ActorError
 from greenroom.protocol.text import path_segment
-from greenroom.protocol.tree import ActorSnapshot, TreeSnapshot, WaitSnapshot
+from greenroom.protocol.tree import ActorSnapshot, PatienceSnapshot, TreeSnapshot, WaitSnapshot
 from greenroom.runtime.actor import Actor, Leaf
 from greenroom.runtime.bus import Bus
 from greenroom.runtime.deadlines import Deadlines
 from greenroom.runtime.life import carry_out, end_all, finish, move_in, start
+from greenroom.runtime.patience import OPEN, spawned
 from greenroom.runtime.ref import Ref
 from greenroom.runtime.restart import Restart, Supervision, unused
 from greenroom.runtime.waits import Node, WaitGraph
@@ -134,6 +135,8 @@ class Tree:
         if place.children is None:
             place.children = {}
         place.children[name] = ref
+        if OPEN:
+            spawned(ref)
         if life.nursery is not None:
             start(ref, life.nursery)  # else the parent starts it when it begins itself
         return ref
@@ -218,6 +221,11 @@ class Tree:
             ),
             deadlines=len(self.deadlines),
             next_due=self.deadlines.next_due,
+            patient=tuple(
+                PatienceSnapshot(scope.node.label, scope.remaining, scope.rest is not None)
+                for scope in tuple(OPEN)
+                if scope.node is not None and scope.node.place is not None and scope.node.place.tree is self
+            ),
         )
 
     def _snapshot(self, ref: Ref, nodes: list[Node]) -> ActorSnapshot:

@@ -13,8 +13,10 @@ Nothing here waits, so a check and the insertion that it guards are one step for
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Container, Generator
-from typing import TYPE_CHECKING
+from collections.abc import Container, Generator, Iterable
+from typing import TYPE_CHECKING, ClassVar
+
+from greenroom.runtime.patience import OPEN, begun, ended, moved
 
 if TYPE_CHECKING:
     from greenroom.runtime.ref import Ref
@@ -29,6 +31,9 @@ class Node:
     """One party of the graph. Both sides of its adjacency live here and are absent until first used."""
 
     __slots__ = ("asked", "name", "waiting")
+
+    person: ClassVar[bool] = False
+    """Whoever waits for it waits for somebody outside, whose time is nobody's here to limit."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -47,6 +52,15 @@ class Node:
         """The place in the tree that this is a node of. None: it is only a name."""
         return None
 
+    @property
+    def above(self) -> Node | None:
+        """The work that it is part of: that of the actor above it in the tree."""
+        return None
+
+    def beneath(self) -> Iterable[Node]:
+        """Its parts: the parties that have to end for it to end, without a wait of its own."""
+        return ()
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
 
@@ -55,6 +69,8 @@ class Party(Node):
     """A node that is only a name: a person, a program outside, anybody in whose name something is asked."""
 
     __slots__ = ("held",)
+
+    person = True
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -100,6 +116,8 @@ class Wait:
             waiter.waiting[self] = None
         if self.second is not None or self.other is not None:
             self._link_more()
+        if OPEN:
+            begun(self)
 
     def _link_more(self) -> None:
         if self.second is self.waiter:
@@ -133,6 +151,8 @@ class Wait:
                 waiter.waiting = None
         if self.second is not None or self.other is not None:
             self._release_more()
+        if OPEN:
+            ended(self)
 
     def _release_more(self) -> None:
         if self.second is not None and self.second.waiting is not None:
@@ -156,6 +176,8 @@ class Wait:
         if to.waiting is None:
             to.waiting = {}
         to.waiting[self] = None
+        if OPEN:
+            moved(self, start)
 
     def starts(self) -> tuple[Node, ...]:
         """The nodes that wait by it, none if the waiter is outside the graph."""
