@@ -7,9 +7,11 @@ from greenroom.actors.toolbox.describe import describe_tool
 from greenroom.actors.toolbox.endpoint import endpoint_tool
 from greenroom.actors.toolbox.infer import infer_tool
 from greenroom.actors.toolbox.relation import infer_relation_code, relation_tool
+from greenroom.actors.toolbox.workflow import agent_function, workflow_functions, workflow_tool
 from greenroom.actors.toolbox.workspace import workspace_tool
 
 __all__ = [
+    "agent_function",
     "answer_tool",
     "ask_tool",
     "database_tool",
@@ -20,5 +22,7 @@ __all__ = [
     "infer_terminal_code",
     "infer_tool",
     "relation_tool",
+    "workflow_functions",
+    "workflow_tool",
     "workspace_tool",
 ]

@@ -44,7 +44,7 @@ class WorkflowRunner:
         self.tree = tree
         self.wall_clock = wall_clock
         self._chance = chance
-        self._ref = tree.spawn(Workflows(), "workflows")
+        self._ref = _place_of_all(tree)
 
     async def execute(
         self, target: object, *, store: WorkflowStore | None = None, **options: Unpack[RunOptions]
@@ -92,6 +92,12 @@ class WorkflowRunner:
         node = current_node()
         place = None if node is None else node.place
         return self._ref if place is None or place.tree is not self.tree else place
+
+
+def _place_of_all(tree: Tree) -> Ref:
+    """`/workflows`, which all runners of a tree share."""
+    place = (tree.root.children or {}).get("workflows")
+    return place if place is not None and place.alive else tree.spawn(Workflows(), "workflows")
 
 
 def split(options: RunOptions) -> tuple[BuildOptions, Bounds]:

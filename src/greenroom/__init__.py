@@ -18,6 +18,7 @@ from greenroom.actors.toolbox.describe import describe_tool
 from greenroom.actors.toolbox.endpoint import endpoint_tool
 from greenroom.actors.toolbox.infer import infer_tool
 from greenroom.actors.toolbox.relation import relation_tool
+from greenroom.actors.toolbox.workflow import agent_function, workflow_functions, workflow_tool
 from greenroom.actors.toolbox.workspace import workspace_tool
 from greenroom.actors.workflow import (
     MemoryWorkflowStore,
@@ -179,6 +180,7 @@ __all__ = [
     "Workspace",
     "WorkspaceError",
     "WorkspaceManager",
+    "agent_function",
     "answer_of",
     "answer_tool",
     "asgi_app",
@@ -209,5 +211,7 @@ __all__ = [
     "sqlite_driver",
     "terminal_routes",
     "tool_function",
+    "workflow_functions",
+    "workflow_tool",
     "workspace_tool",
 ]
