@@ -36,6 +36,7 @@ LEADING_OUT = [
     "\\\\host\\share",
     "\udc2e\udc2e/secret",
     "\ud800",
+    "d/" * 101 + "a",
     # what another file system may take for one of those
     ".. /secret",
     "../\u200b/secret",
@@ -287,6 +288,16 @@ def test_names_that_no_path_can_spell_are_passed_over(root: Path) -> None:
     workspace.close()
     assert (root / ".git" / "config").read_text() == "[core]"
     assert len(list(root.iterdir())) == 7, "they stay where they are"
+
+
+def test_a_folder_too_deep_for_a_path_is_passed_over(files: DirectoryWorkspace, root: Path) -> None:
+    deepest = "d/" * 100 + "a"
+    files.write(deepest, "x")
+    (root / deepest).with_name("d").mkdir()
+    ((root / deepest).with_name("d") / "b").write_text("beyond")
+    assert [info.path for info in files.infos()] == ["sub/a.txt", deepest]
+    assert [file.path for file in files.files()] == ["sub/a.txt", deepest]
+    assert files.read(deepest) == "x"
 
 
 def test_a_directory_that_is_none_cannot_be_opened(root: Path) -> None:

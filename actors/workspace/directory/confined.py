@@ -14,7 +14,7 @@ from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Final, NamedTuple, final
 
-from greenroom.actors.workspace.directory.paths import is_plain, is_temporary, path_error, temporary_name
+from greenroom.actors.workspace.directory.paths import DEEPEST, is_plain, is_temporary, path_error, temporary_name
 from greenroom.protocol.errors import WorkspaceError
 
 if sys.platform != "win32":
@@ -149,6 +149,8 @@ class Confined:
                             if sweep and is_temporary(name) and entry.is_file(follow_symlinks=False):
                                 os.unlink(name, dir_fd=folder)
                         elif entry.is_dir(follow_symlinks=False):
+                            if prefix.count("/") == DEEPEST:
+                                continue  # no path can name what is in it
                             inner = os.open(name, _FOLDER, dir_fd=folder)
                             yield from self._walk(inner, f"{prefix}{name}/", sweep)
                         elif entry.is_file(follow_symlinks=False):

@@ -16,10 +16,13 @@ from typing import Final
 from greenroom.protocol.errors import WorkspaceError
 from greenroom.protocol.workspace.slicing import find_lone_surrogate, printable
 
-__all__ = ["PRIVATE", "is_plain", "is_temporary", "path_error", "split_path", "temporary_name"]
+__all__ = ["DEEPEST", "PRIVATE", "is_plain", "is_temporary", "path_error", "split_path", "temporary_name"]
 
 PRIVATE: Final = (".git", ".hg", ".svn")
 """Folders that are another program's own: an edit in them breaks it, or lets it run what was put there."""
+
+DEEPEST: Final = 100
+"""How many folders may stand one in another: all on the way are held open while a directory is walked."""
 
 _TEMPORARY: Final = ".greenroom-"
 """How the names of files begin that are being saved."""
@@ -68,6 +71,8 @@ def _flaw(path: str) -> str | None:
         return "it is empty; name a file, as in 'notes/today.md'"
     if path.startswith("/"):
         return "it is absolute; begin it with a name in the workspace's own directory"
+    if path.count("/") > DEEPEST:
+        return f"it leads through more than {DEEPEST} folders"
     if "\\" in path:
         return "it has a backslash; separate its parts with '/'"
     if "\0" in path:
