@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Final
 
 import msgspec
+import trio
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from greenroom.protocol.errors import ToolError
@@ -49,26 +50,39 @@ class Infer(Struct):
 _ARGUMENTS: Final[Arguments[Infer]] = Arguments(Infer)
 
 
-def infer_tool(*, name: str = "infer", description: str = DESCRIPTION) -> Tool:
-    """The tool `infer`. It raises `ToolError` (TOOL), with context `args`, for arguments that it cannot read."""
+_THREADS: Final = 2
+"""How many calls of a tool are worked on at a time: many candidates that fit none of many variants take minutes."""
 
-    def infer(args: dict[str, Any]) -> Any:
-        call = _ARGUMENTS.parse(args)
-        if isinstance(call, Refusal):
-            shown = clone_json(args)
-            context = {"args": str(shown) if isinstance(shown, NotJson) else shown}
-            raise ToolError("TOOL", f"malformed infer arguments: {call}", context)
-        schema = infer_schema(call.samples, format=call.format is True, enum=call.enum is True)
-        if call.candidates is UNSET:
-            return schema_to_object(schema)
-        contract = Contract(schema)
-        checks = [_check(contract, index, candidate) for index, candidate in enumerate(call.candidates)]
-        return {"parameters": schema_to_object(schema), "checks": checks}
+
+def infer_tool(*, name: str = "infer", description: str = DESCRIPTION) -> Tool:
+    """The tool `infer`. It raises `ToolError` (TOOL), with context `args`, for arguments that it cannot read.
+
+    A call runs in a worker thread. Cancelled: it ends at once, and the thread with the candidate that it looks at.
+    """
+    limiter = trio.CapacityLimiter(_THREADS)
+
+    async def infer(args: dict[str, Any]) -> Any:
+        return await trio.to_thread.run_sync(_infer, args, limiter=limiter, abandon_on_cancel=True)
 
     return Tool(name, infer, summary=SUMMARY, description=description, parameters=_ARGUMENTS.advertised)
 
 
+def _infer(args: dict[str, Any]) -> Any:
+    call = _ARGUMENTS.parse(args)
+    if isinstance(call, Refusal):
+        shown = clone_json(args)
+        context = {"args": str(shown) if isinstance(shown, NotJson) else shown}
+        raise ToolError("TOOL", f"malformed infer arguments: {call}", context)
+    schema = infer_schema(call.samples, format=call.format is True, enum=call.enum is True)
+    if call.candidates is UNSET:
+        return schema_to_object(schema)
+    contract = Contract(schema)
+    checks = [_check(contract, index, candidate) for index, candidate in enumerate(call.candidates)]
+    return {"parameters": schema_to_object(schema), "checks": checks}
+
+
 def _check(contract: Contract, index: int, candidate: Any) -> dict[str, Any]:
+    trio.from_thread.check_cancelled()
     valid = contract.check(candidate)
     coercible = valid or contract.parse(candidate) is not REFUSED
     check: dict[str, Any] = {"index": index, "valid": valid, "coercible": coercible}

@@ -202,7 +202,12 @@ def _object_faults(shape: ObjectShape, value: dict[str, Any], path: list[str]) -
 
 def _nearest(variants: tuple[Shape, ...], value: object, path: list[str]) -> list[Fault]:
     """The faults of the variant that has the fewest, the earliest of several."""
-    return min((list(islice(_faults(variant, value, path), MAX_FAULTS)) for variant in variants), key=len)
+    nearest = list(islice(_faults(variants[0], value, path), MAX_FAULTS))
+    for variant in variants[1:]:
+        faults = list(islice(_faults(variant, value, path), len(nearest)))
+        if len(faults) < len(nearest):
+            nearest = faults
+    return nearest
 
 
 def _bounds(

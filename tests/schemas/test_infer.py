@@ -8,6 +8,7 @@ import random
 from typing import Any
 
 import pytest
+import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -231,6 +232,18 @@ async def test_no_candidates_are_a_list_of_checks_too() -> None:
         "parameters": obj("a", a=INTEGER),
         "checks": [],
     }
+
+
+async def test_candidates_that_take_minutes_hold_nobody_up_and_end_with_their_call() -> None:
+    """Each of them is looked at by each of many variants."""
+    samples = [5, *({f"a{number}": 1} for number in range(250))]
+    steps = 0
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(infer_tool().execute, {"samples": samples, "candidates": [{"x": 1}] * 100_000})
+        while steps < 1000:
+            steps += 1
+            await trio.lowlevel.checkpoint()
+        nursery.cancel_scope.cancel()
 
 
 CYCLE: list[Any] = []
