@@ -53,6 +53,20 @@ Refused: TypeAlias = Literal[_Outcome.REFUSED]
 def check(shape: Shape, value: object) -> bool:
     """Whether the value has the shape as it is: a bool is no number, 3.0 is whole, a closed object has no extras."""
     match shape:
+        case ObjectShape(properties, required, extras):
+            return (
+                is_object(value)
+                and all(name in value for name in required)
+                and all(_check_entry(properties.get(name, extras), part) for name, part in value.items())
+            )
+        case TextShape(low, high):
+            return type(value) is str and _within(low, len(value), high)
+        case NumberShape(whole, low, high):
+            return is_finite_number(value) and not (whole and value % 1) and _within(low, value, high)
+        case BooleanShape():
+            return type(value) is bool
+        case ArrayShape(items, low, high):
+            return is_array(value) and _within(low, len(value), high) and all(check(items, item) for item in value)
         case Anything():
             return True
         case AnyJson():
@@ -63,22 +77,8 @@ def check(shape: Shape, value: object) -> bool:
             return sum(check(variant, value) for variant in variants) == 1
         case FirstOf(variants):
             return any(check(variant, value) for variant in variants)
-        case TextShape(low, high):
-            return type(value) is str and _within(low, len(value), high)
-        case NumberShape(whole, low, high):
-            return is_finite_number(value) and not (whole and value % 1) and _within(low, value, high)
-        case BooleanShape():
-            return type(value) is bool
         case NullShape():
             return value is None
-        case ArrayShape(items, low, high):
-            return is_array(value) and _within(low, len(value), high) and all(check(items, item) for item in value)
-        case ObjectShape(properties, required, extras):
-            return (
-                is_object(value)
-                and all(name in value for name in required)
-                and all(_check_entry(properties.get(name, extras), part) for name, part in value.items())
-            )
         case _:
             assert_never(shape)
 
@@ -91,6 +91,24 @@ def coerce(shape: Shape, value: object) -> Any | Refused:
     `int`, text that spells one too.
     """
     match shape:
+        case ObjectShape():
+            return _coerce_object(shape, value) if is_object(value) else REFUSED
+        case TextShape(low, high):
+            text = as_text(value)
+            return text if text is not None and _within(low, len(text), high) else REFUSED
+        case NumberShape(whole, low, high):
+            number = as_number(value)
+            if number is None or (whole and number % 1) or not _within(low, number, high):
+                return REFUSED
+            return int(number) if whole else number
+        case BooleanShape():
+            truth = _as_boolean(value)
+            return REFUSED if truth is None else truth
+        case ArrayShape(items, low, high):
+            if not is_array(value) or not _within(low, len(value), high):
+                return REFUSED
+            parts = [coerce(items, item) for item in value]
+            return REFUSED if any(part is REFUSED for part in parts) else parts
         case Anything():
             return value
         case AnyJson():
@@ -103,26 +121,8 @@ def coerce(shape: Shape, value: object) -> Any | Refused:
             return value if check(shape, value) else REFUSED
         case FirstOf(variants):
             return _first(variants, value)
-        case TextShape(low, high):
-            text = as_text(value)
-            return text if text is not None and _within(low, len(text), high) else REFUSED
-        case NumberShape(whole, low, high):
-            number = as_number(value)
-            if number is None or (whole and number % 1) or not _within(low, number, high):
-                return REFUSED
-            return int(number) if whole else number
-        case BooleanShape():
-            truth = _as_boolean(value)
-            return REFUSED if truth is None else truth
         case NullShape():
             return None if value is None else REFUSED
-        case ArrayShape(items, low, high):
-            if not is_array(value) or not _within(low, len(value), high):
-                return REFUSED
-            parts = [coerce(items, item) for item in value]
-            return REFUSED if any(part is REFUSED for part in parts) else parts
-        case ObjectShape():
-            return _coerce_object(shape, value) if is_object(value) else REFUSED
         case _:
             assert_never(shape)
 
