@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import errno
 import sqlite3
+from collections.abc import Generator
+from contextlib import contextmanager
 
 from greenroom.protocol.errors import JournalError
 
-__all__ = ["UNIT_FAULTS", "closed", "fault", "refused", "unusable"]
-
-UNIT_FAULTS = (sqlite3.Error, sqlite3.Warning, ValueError, TypeError, OverflowError, JournalError)
-"""What executing a step can raise: a Warning if it is two statements (before Python 3.12), and for a value that SQLite
-cannot take any of the next three."""
+__all__ = ["closed", "fault", "refusal", "refused", "typed", "unusable"]
 
 # The primary result codes (https://www.sqlite.org/rescode.html) that condemn one statement and not the transaction.
 _STATEMENT = frozenset(
@@ -62,17 +60,37 @@ def unusable(code: str, path: str, reason: str) -> JournalError:
     return JournalError(code, f"The journal {path} cannot be used: {_ADVICE[code]} ({reason}).", context)
 
 
-def refused(error: Exception) -> JournalError | None:
+def refused(error: sqlite3.Error | JournalError) -> JournalError | None:
     """The typed error for a failure that is the unit's own; None if it is the transaction's."""
     if isinstance(error, JournalError):
         return error
-    if isinstance(error, sqlite3.Error) and _primary(error) not in _STATEMENT:
-        return None
+    return refusal(error) if _primary(error) in _STATEMENT else None
+
+
+def refusal(error: Exception) -> JournalError:
+    """REFUSED, because of `error`."""
+    try:
+        reason = str(error)
+    except Exception:  # it came out of a parameter's own code
+        reason = type(error).__name__
     return JournalError(
-        "REFUSED",
-        f"The journal refused this, and nothing of it was recorded: {error}.",
-        {"reason": str(error)},
+        "REFUSED", f"The journal refused this, and nothing of it was recorded: {reason}.", {"reason": reason}
     )
+
+
+@contextmanager
+def typed() -> Generator[None, None, None]:
+    """Lets what is wrong with a statement or its parameters be REFUSED, where SQLite was not asked or said nothing.
+
+    That may be anything, since a parameter's own code runs (https://docs.python.org/3/library/sqlite3.html, adapters).
+    What SQLite raises passes.
+    """
+    try:
+        yield
+    except (sqlite3.Error, JournalError):
+        raise
+    except Exception as error:
+        raise refusal(error) from error
 
 
 def closed(path: str) -> JournalError:

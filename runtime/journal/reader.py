@@ -12,7 +12,7 @@ import msgspec
 import trio
 
 from greenroom.protocol.errors import JournalError
-from greenroom.runtime.journal.faults import closed, fault, refused
+from greenroom.runtime.journal.faults import closed, fault, refused, typed
 from greenroom.runtime.journal.file import inspect, resolve
 
 __all__ = ["Event", "JournalReader", "Page", "StreamInfo", "open_reader"]
@@ -70,7 +70,8 @@ class JournalReader:
     committed and waits for no writer. (A journal in memory has one connection, and its reads take turns with its
     transactions.)
 
-    Every read raises JournalError: CLOSED, CORRUPT, IO; a cancelled one waits for its query to end.
+    Every read raises JournalError: CLOSED, CORRUPT, IO, and REFUSED for what SQLite cannot take, such as an integer
+    beyond 64 bits; a cancelled one waits for its query to end.
     """
 
     __slots__ = ("_connection", "_limiter", "closed", "path")
@@ -137,7 +138,7 @@ class JournalReader:
         if self.closed:
             raise closed(self.path)
         try:
-            return await trio.to_thread.run_sync(query, limiter=self._limiter)
+            return await trio.to_thread.run_sync(typed()(query), limiter=self._limiter)
         except sqlite3.Error as error:
             raise refused(error) or fault(error, self.path) from error
 

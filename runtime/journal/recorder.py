@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import final
 
 from greenroom.protocol.errors import JournalError
-from greenroom.runtime.journal.faults import UNIT_FAULTS, fault, refused
+from greenroom.runtime.journal.faults import fault, refused, typed
 from greenroom.runtime.journal.steps import SLICE, Append, Cut, End, Prune, Statement, Step
 
 __all__ = ["Outcome", "Recorder", "Unit"]
@@ -69,7 +69,7 @@ class Recorder:
         try:
             try:
                 return list(self._together(units, now))
-            except UNIT_FAULTS as error:
+            except (sqlite3.Error, JournalError) as error:
                 self._roll_back()
                 wrong = refused(error)
                 if wrong is None:
@@ -87,25 +87,41 @@ class Recorder:
 
     def _together(self, units: Sequence[Unit], now: float) -> list[tuple[int, ...]]:
         self._begin()
-        numbers = [self._execute(unit, now) for unit in units]
-        self._flush()
+        with typed():
+            numbers = [self._execute(unit, now) for unit in units]
+            self._flush()
         self._connection.execute("COMMIT")
         return numbers
 
     def _apart(self, units: Sequence[Unit], now: float) -> list[Outcome]:
+        parting: dict[int, JournalError] = {}
+        while (outcomes := self._one_by_one(units, now, parting)) is None:
+            pass
+        return outcomes
+
+    def _one_by_one(self, units: Sequence[Unit], now: float, parting: dict[int, JournalError]) -> list[Outcome] | None:
+        """What became of each, or None if one of them ended the transaction, as a trigger or a constraint of a table
+        may. Then nothing is recorded, and that one is in `parting`, which are left out."""
         execute = self._connection.execute
         outcomes: list[Outcome] = []
         self._begin()
-        for unit in units:
+        for number, unit in enumerate(units):
+            if number in parting:
+                outcomes.append(parting[number])
+                continue
             execute("SAVEPOINT unit")
             try:
-                numbers = self._execute(unit, now)
-                self._flush()
-            except UNIT_FAULTS as error:
+                with typed():
+                    numbers = self._execute(unit, now)
+                    self._flush()
+            except (sqlite3.Error, JournalError) as error:
                 wrong = refused(error)
                 if wrong is None:
                     raise
                 self._forget()
+                if not self._connection.in_transaction:
+                    parting[number] = wrong
+                    return None
                 execute("ROLLBACK TO unit")
                 outcomes.append(wrong)
             else:

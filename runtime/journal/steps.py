@@ -16,8 +16,9 @@ SLICE = 1_000
 _encode = msgspec.json.Encoder().encode
 
 _CHANGE = re.compile(r"\s*(?:INSERT|REPLACE|UPDATE|DELETE|WITH)\b", re.IGNORECASE)
-_PARTING = re.compile(r"\bOR\s+ROLLBACK\b", re.IGNORECASE)
-"""A conflict clause that ends the whole transaction, with all units in it."""
+_PARTING = re.compile(r"\bOR(?:\s|(?>/\*[\s\S]*?\*/)|--[^\n]*\n)++ROLLBACK\b", re.IGNORECASE)
+"""A conflict clause that ends the whole transaction, with all units in it, whatever white space and comments it has.
+(What a trigger or a constraint of the table does to a transaction shows only when it is done: see `Recorder`.)"""
 
 
 class Append(msgspec.Struct, frozen=True):

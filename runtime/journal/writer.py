@@ -172,7 +172,11 @@ class Writer(Actor):
             self._arrived = trio.Event()
         if not group:
             return
-        now = self._wall_clock()
+        try:
+            now = float(self._wall_clock())
+        except Exception as error:
+            self._publish(group, [_undated(error) for _ in group], 0.0)
+            return
         outcomes: list[Outcome] = [closed(self._file.path) for _ in group]  # unless something unknown happens
         try:
             with trio.CancelScope(shield=True):
@@ -196,6 +200,14 @@ class Writer(Actor):
                     tail.add(Event(step.stream, number, now, step.kind, step.payload))
                 elif number:
                     tail.end()
+
+
+def _undated(error: Exception) -> JournalError:
+    return JournalError(
+        "REFUSED",
+        f"The journal refused this, and nothing of it was recorded: its wall clock raised {type(error).__name__}.",
+        {"reason": "the wall clock raised"},
+    )
 
 
 def _tell(receiver: Receiver, outcome: Outcome) -> None:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
@@ -23,6 +24,16 @@ async def test_a_cursor_gives_what_follows_it() -> None:
         assert [event.seq for event in await journal.read("s", after=-1, limit=3)] == [0, 1, 2]
         assert [event.seq for event in await journal.read("s", after=6, limit=3)] == [7, 8, 9]
         assert await journal.read("s", after=9) == []
+
+
+@pytest.mark.parametrize("bounds", [{"after": 2**70}, {"after": -(2**70)}, {"limit": 2**70}, {"limit": "no"}])
+async def test_bounds_beyond_what_can_be_stored_are_refused(bounds: Any) -> None:
+    async with opened() as journal:
+        await journal.append("s", "said", 1)
+        with pytest.raises(JournalError) as refused:
+            await journal.read("s", **bounds)
+        assert code_of(refused) == "REFUSED"
+        assert len(await journal.read("s")) == 1
 
 
 async def test_a_stream_that_never_began_has_no_events() -> None:

@@ -4,7 +4,10 @@ alone."""
 from __future__ import annotations
 
 import logging
+import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any, cast, overload
 
 import msgspec
 import pytest
@@ -137,9 +140,98 @@ async def test_a_wrong_unit_fails_alone_in_a_transaction_that_it_shares() -> Non
     assert len({event.time for event in events}) == 1, "they did share a transaction"
 
 
+async def test_whatever_a_unit_raises_fails_it_alone() -> None:
+    class Fault(Exception):
+        def __str__(self) -> str:
+            raise LookupError
+
+    class Parameter:
+        def __init__(self, raised: Exception) -> None:
+            self.raised = raised
+
+        def __conform__(self, protocol: object) -> str:
+            raise self.raised
+
+    class Parameters(Sequence[Any]):
+        def __len__(self) -> int:
+            return 1
+
+        @overload
+        def __getitem__(self, index: int) -> Any: ...
+        @overload
+        def __getitem__(self, index: slice) -> Sequence[Any]: ...
+        def __getitem__(self, index: int | slice) -> Any:
+            raise ZeroDivisionError
+
+    sql = "DELETE FROM notes WHERE id = ?"
+    wrong = [
+        Statement(sql, (Parameter(Fault()),)),
+        Statement(sql, (Parameter(RecursionError()),)),
+        Statement(sql, Parameters()),
+        cast("Any", "no step"),
+        cast("Any", Append(cast("Any", []), "said")),
+    ]
+    outcomes: list[Any] = []
+
+    async def write(step: Any) -> None:
+        outcomes.append(await attempted(journal.write(step)))
+
+    async with opened(":memory:", NOTES) as journal:
+        async with trio.open_nursery() as nursery:
+            for step in wrong:
+                nursery.start_soon(write, step)
+            nursery.start_soon(write, Append("s", "sound"))
+        assert sorted(code_of(outcome) for outcome in outcomes if outcome != (0,)) == ["REFUSED"] * len(wrong)
+        assert len(outcomes) == len(wrong) + 1
+        assert await journal.append("s", "said", None) == 1
+
+
+async def test_a_unit_that_ends_the_transaction_of_all_fails_alone() -> None:
+    """As a trigger may, or a constraint of a table that says ON CONFLICT ROLLBACK: no statement shows it."""
+
+    async def write(text: str) -> None:
+        outcomes[text] = await attempted(journal.write(Append("s", "said", text), NOTES.insert(id=text, text=text)))
+
+    outcomes: dict[str, Any] = {}
+    async with opened(":memory:", NOTES) as journal:
+        journal._writer._file.writer.execute(
+            "CREATE TRIGGER parting BEFORE INSERT ON notes WHEN new.text LIKE 'bad%' "
+            "BEGIN SELECT RAISE(ROLLBACK, 'no'); END"
+        )
+        async with trio.open_nursery() as nursery:
+            for text in ("good 1", "bad 1", "good 2", "bad 2", "good 3"):
+                nursery.start_soon(write, text)
+        assert {code_of(outcomes[text]) for text in ("bad 1", "bad 2")} == {"REFUSED"}
+        assert sorted(outcomes[f"good {number}"][0] for number in (1, 2, 3)) == [0, 1, 2]
+        assert await journal.select("SELECT id FROM notes ORDER BY id") == [("good 1",), ("good 2",), ("good 3",)]
+
+
+@pytest.mark.parametrize("read", [lambda: 1 / 0, lambda: "soon", lambda: math.nan])
+async def test_a_clock_that_fails_refuses_the_unit_and_the_next_one_is_tried(read: Callable[[], Any]) -> None:
+    readings = [read]
+
+    def clock() -> float:
+        return readings.pop()() if readings else 5.0
+
+    async with opened(wall_clock=clock) as journal:
+        with trio.fail_after(5), pytest.raises(JournalError) as refused:
+            await journal.append("s", "said", 1)
+        assert code_of(refused) == "REFUSED"
+        assert await journal.append("s", "said", 2) == 0
+        assert [event.time for event in await journal.read("s")] == [5.0]
+
+
+PARTING = [
+    "INSERT OR  ROLLBACK INTO",
+    "INSERT OR/**/ROLLBACK INTO",
+    "insert or /* a * b */ -- c\n rollback into",
+    "UPDATE OR\tROLLBACK notes",
+]
+
+
 @pytest.mark.parametrize(
     "sql",
-    ["COMMIT", " begin", "SAVEPOINT unit", "PRAGMA synchronous = OFF", "DROP TABLE notes", "INSERT OR  ROLLBACK INTO"],
+    ["COMMIT", " begin", "SAVEPOINT unit", "PRAGMA synchronous = OFF", "DROP TABLE notes", *PARTING],
 )
 def test_a_statement_that_would_part_a_transaction_is_refused_at_once(sql: str) -> None:
     with pytest.raises(ValueError, match="statements that change rows"):
