@@ -272,11 +272,20 @@ class Ref(Node):
 
         `grace` is how many seconds from now the message in hand may take to finish before it is cancelled. Requests
         that get no answer fail with STOPPED. The supervisor carries the stop out, so cancelling the caller undoes
-        nothing. A caller beneath the stopped actor is stopped with it, without grace: its `stop` ends by cancellation.
-        Stopping again shortens the grace at most; stopping what has ended does nothing.
+        nothing. Stopping again shortens the grace at most; stopping what has ended does nothing.
+
+        There is no grace for a message in hand that waits, over whatever steps, for the caller, as it could not finish;
+        if it comes to wait for the caller later, that wait is refused as a circle. A caller beneath the stopped actor
+        is stopped with it, without grace: its `stop` ends by cancellation. Raises ValueError if `grace` is no time.
         """
-        self.stop_soon(grace=0.0 if self._is_beneath() else grace, reason=reason)
-        await self.wait_ended()
+        waiter = CURRENT.get() if grace > 0 else None
+        if self._is_beneath() or (waiter is not None and find_circle((waiter,), (self,))):
+            waiter, grace = None, 0.0
+        self.stop_soon(grace=grace, reason=reason)
+        if waiter is None or self.state == "ended":
+            await self.wait_ended()
+        else:
+            await Ending(waiter, self).wait()
 
     def stop_soon(self, *, grace: float = 0.0, reason: str = "stopped") -> None:
         """Begin what `stop` does, without waiting for its end."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from math import isfinite
 from typing import TYPE_CHECKING, Literal, final
 
 import msgspec
@@ -33,9 +34,18 @@ class Restart(msgspec.Struct, frozen=True):
     backoff_limit: float = 5.0
 
     def __post_init__(self) -> None:
-        if self.intensity < 0 or self.within <= 0 or self.backoff < 0 or self.backoff_limit < self.backoff:
+        numbers = (self.intensity, self.within, self.backoff, self.backoff_limit)
+        if (
+            not all(type(number) in (int, float) and isfinite(number) for number in numbers)
+            or type(self.intensity) is not int
+            or self.intensity < 0
+            or self.within <= 0
+            or not 0 <= self.backoff <= self.backoff_limit
+            or self.when not in ("never", "on_failure", "always")
+        ):
             raise ValueError(
-                "A restart rule needs intensity >= 0 and, in seconds, within > 0 and 0 <= backoff <= backoff_limit"
+                "A restart rule needs `never`, `on_failure` or `always`, a whole intensity >= 0 and, in finite "
+                "seconds, within > 0 and 0 <= backoff <= backoff_limit"
             )
 
 
@@ -86,7 +96,12 @@ class Supervision:
 
 
 def unused(actor: Actor) -> Actor:
-    """The actor, if it has not lived anywhere before; else a ValueError: it would live in two places or two times."""
+    """The actor, if it has not lived anywhere before; else a ValueError: it would live in two places or two times.
+
+    TypeError for what is no actor: it came from a factory, which may be anything.
+    """
+    if not hasattr(actor, "handlers"):
+        raise TypeError(f"{type(actor).__name__} is no Actor; spawn one, or a function that makes one")
     if hasattr(actor, "ref"):
         raise ValueError(f"The {type(actor).__name__} at {actor.ref.path} was spawned before; make another one")
     return actor

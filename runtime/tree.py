@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from math import isnan
 from typing import final
 
 import msgspec
@@ -15,6 +16,7 @@ import trio
 from trio.lowlevel import enable_ki_protection
 
 from greenroom.protocol.errors import ActorError
+from greenroom.protocol.schemas.gates import encodable
 from greenroom.protocol.text import path_segment
 from greenroom.protocol.tree import ActorSnapshot, PatienceSnapshot, TreeSnapshot, WaitSnapshot
 from greenroom.runtime.actor import Actor, Leaf
@@ -58,7 +60,7 @@ def free_place(parent: Ref, name: str) -> str:
 
     An actor of that name which was removed may still be ending at the place; `~2` and so on stand behind it then.
     """
-    place = base = path_segment(name) or "%"
+    place = base = path_segment(name).encode(errors="backslashreplace").decode() or "%"
     number = 1
     while place in (parent.children or {}):
         number += 1
@@ -107,8 +109,11 @@ class Tree:
         ValueError for a name that is no segment of a path and for an actor that was spawned before.
         """
         place = parent or self.root
-        if not name or "/" in name:
-            raise ValueError(f"An actor's name is one segment of its path, not {name!r}; quote what may hold a slash")
+        if not name or "/" in name or not encodable(name):
+            raise ValueError(
+                f"An actor's name is one segment of its path, not {name!r}; "
+                "quote what may hold a slash or a lone surrogate"
+            )
         path = f"{place.path}/{name}"
         if place.children is not None and name in place.children:
             raise ActorError(
@@ -161,6 +166,8 @@ class Tree:
         """Mark an actor as stopping and see to it that it ends. Again: only a shorter grace counts."""
         if ref.parent is None:
             raise ActorError("STOPPED", "The root of the tree ends with its block, and not before.", {"path": "/"})
+        if isnan(grace):
+            raise ValueError(f"The grace of a stop is seconds, not {grace}")
         life = ref.life
         deadline = trio.current_time() + max(grace, 0.0)
         if not ref.alive:
@@ -169,8 +176,12 @@ class Tree:
             return
         ref.reason = reason
         ref.state = "stopping"
-        idle = ref.mailbox.receiver is not None
+        receiver = ref.mailbox.receiver
+        idle = receiver is not None
         ref.mailbox.close()
+        if receiver is not None and ref.actor.at_once and life.reply is None:
+            # Between two messages: what it keeps ends in this step, so that nobody waits for what is gone already.
+            receiver.context.run(life.let_go, reason)
         if ref.supervision is not None and ref.supervision.pause is not None:
             ref.supervision.pause.cancel()
         supervisor = ref.parent.life.nursery

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, final
+from typing import Any, cast, final
 
 import msgspec
 import trio
 
 from greenroom.actors.terminal.durable import DurableAsk
-from greenroom.actors.terminal.filling import UNKNOWN, fill_each, fill_whole, first_name, refused, rejected
+from greenroom.actors.terminal.filling import NO_MAPPING, UNKNOWN, fill_each, fill_whole, first_name, refused, rejected
 from greenroom.actors.terminal.recording import AskDurably, DurableTickets, Resume
 from greenroom.actors.terminal.ticket import Ticket, uuid4
-from greenroom.protocol.forms import Form, FormFailure
+from greenroom.protocol.forms import FieldError, Form, FormFailure
 from greenroom.protocol.terminals import AnswerResult, AnswerSuccess
 from greenroom.runtime.actor import handles
 from greenroom.runtime.deadlines import Due
@@ -97,10 +97,13 @@ class TerminalActor(DurableTickets):
 
     @handles(Answer)
     def answer(self, message: Answer) -> AnswerResult:
-        ticket = self.tickets.get(message.id) if self.tickets else None
+        id, values = cast("object", message.id), cast("object", message.values)
+        ticket = self.tickets.get(id) if self.tickets and isinstance(id, str) else None
         if ticket is None or ticket.status != "pending" or not ticket.listed:
             return UNKNOWN
         form = ticket.form
+        if not isinstance(values, Mapping):
+            return rejected([FieldError(first_name(form), NO_MAPPING)])
         if message.whole:
             refusal = fill_whole(form, message.values, ticket.opened)
         else:

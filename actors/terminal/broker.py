@@ -9,8 +9,8 @@ import msgspec
 
 from greenroom.actors.terminal.actor import Answer, Park, Release, TerminalActor
 from greenroom.actors.terminal.durable import DurableAsk
-from greenroom.actors.terminal.limits import check_timeout
 from greenroom.actors.terminal.notice import NoticeKind
+from greenroom.actors.terminal.options import check_timeout
 from greenroom.actors.terminal.recording import Forget
 from greenroom.actors.terminal.ticket import Ticket
 from greenroom.protocol.emitter import Emitter, ErrorHandler, Listener
@@ -63,7 +63,8 @@ class Terminal:
         """Seconds until a form that is parked here expires, where its ask says nothing else. None: never."""
         self.own_timeout = own_timeout
         self.cap = cap
-        """How many forms may be parked here at once. None: any number."""
+        """How many forms may be parked here at once. None: any number. A form that was settled by somebody else stays
+        parked until it is answered in vain or expires, and counts until then."""
         self.operator = operator
         """The actor that answers for it. Asks of this terminal wait for that actor."""
         self._error = error
@@ -144,7 +145,8 @@ class Terminal:
 
         An answer that is refused leaves the ticket parked. Fields are filled in the given order until one is refused,
         and what was filled stays for the next attempt; with `whole` everything is checked on a copy of the form as it
-        was parked, and either all of it is written or nothing. Cancelled: the answer counted or it did not.
+        was parked, and either all of it is written or nothing. Values that are no mapping are refused, and an id of no
+        form is unknown, whatever they are. Cancelled: the answer counted or it did not.
 
         The answer to a durable form counts once it is recorded, and this returns then. Raises JournalError if it cannot
         be recorded, and the form is pending as it was asked; TerminalError EXPIRE if the terminal ended meanwhile.
@@ -197,8 +199,14 @@ class Terminal:
             return not message.ids
 
     async def destroy(self) -> None:
-        """End every ticket as expired and take no more, for good; idempotent. The manager still lists the name."""
+        """End every ticket as expired and take no more, for good; idempotent. The manager still lists the name.
+
+        Cancelled: it comes true nevertheless.
+        """
+        self.ref.watch(self._silence)
         await self.ref.stop()
+
+    def _silence(self, _ended: Ref) -> None:
         if self._emitter is not None:
             self._emitter.close()
 

@@ -9,9 +9,11 @@ from greenroom.protocol.errors import FormError
 from greenroom.protocol.forms import FieldError, Form
 from greenroom.protocol.terminals import AnswerFailure, AnswerRefusal
 
-__all__ = ["UNKNOWN", "fill_each", "fill_whole", "first_name", "refused", "rejected"]
+__all__ = ["NO_MAPPING", "UNKNOWN", "fill_each", "fill_whole", "first_name", "refused", "rejected"]
 
 UNKNOWN = AnswerFailure(error=AnswerRefusal("unknown"))
+
+NO_MAPPING = "An answer gives each field a value: an object with the fields' names."
 
 _RAISED = "This answer could not be checked. Try again, or answer differently."
 """What is said of a check that raised: nothing of the exception."""

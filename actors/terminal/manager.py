@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from math import inf
-from typing import Any, final, overload
+from typing import Any, cast, final, overload
 
 import msgspec
 from trio.lowlevel import checkpoint
@@ -13,8 +13,8 @@ from trio.lowlevel import checkpoint
 from greenroom.actors.terminal.actor import Ask, TerminalActor
 from greenroom.actors.terminal.broker import EVENTS, Terminal
 from greenroom.actors.terminal.durable import DurableAsks, ending, refuse_undurable
-from greenroom.actors.terminal.limits import MILLISECONDS, check_cap, check_timeout
 from greenroom.actors.terminal.notice import Notice, NoticeKind, Subscriber
+from greenroom.actors.terminal.options import MILLISECONDS, check_cap, check_name, check_operator, check_timeout
 from greenroom.actors.terminal.recording import AskDurably, Forget, Resume
 from greenroom.actors.terminal.store import TerminalStore
 from greenroom.actors.terminal.ticket import Ticket
@@ -126,15 +126,15 @@ class TerminalManager:
         """
         if self._destroyed:
             raise self._gone()
+        check_name(name)
         if (found := self._terminals.get(name)) is not None:
             return found
+        check_operator(operator, f"the terminal {name}")
         if timeout is not UNSET:
             check_timeout(timeout, f"the terminal {name}")
         if cap is not UNSET:
             check_cap(cap, f"the terminal {name}")
         party = self._tree.waits.party(name)
-        if operator is not None:
-            self._hand_over(party, operator)
         terminal = Terminal(
             self,
             name,
@@ -146,6 +146,8 @@ class TerminalManager:
             on=on,
             error=error if error is not None else self._error,
         )
+        if operator is not None:
+            self._hand_over(party, operator)
         again = None if restart is None or restart.when == "never" else restart
         terminal.ref = self._tree.spawn(
             TerminalActor(terminal) if again is None else lambda: TerminalActor(terminal),
@@ -182,6 +184,10 @@ class TerminalManager:
     def _forget(self, terminal: Terminal) -> None:
         del self._terminals[terminal.name]
         terminal.party.held = False
+        operator = terminal.operator
+        if operator is not None and operator.alias == terminal.name:
+            others = (other.name for other in self._terminals.values() if other.operator is operator)
+            operator.alias = next(others, None)
 
     @overload
     async def remove(self, names: str | Iterable[str]) -> bool: ...
@@ -208,11 +214,18 @@ class TerminalManager:
         return None if wanted is None else removed
 
     async def destroy(self) -> None:
-        """Remove all terminals and take no more, for good; idempotent. Every later ask ends as TARGET."""
+        """Remove all terminals and take no more, for good; idempotent. Every later ask ends as TARGET.
+
+        Cancelled: all of it comes true nevertheless, only not one after another.
+        """
         self._destroyed = True
-        await self.remove()
-        self.emitter.close()
-        self._subscribers.clear()
+        try:
+            await self.remove()
+        finally:
+            for terminal in list(self._terminals.values()):
+                self._remove_soon(terminal)
+            self.emitter.close()
+            self._subscribers.clear()
 
     async def open(self, name: str) -> Terminal | None:
         """The terminal of that name: the one there is, or a new one with the settings that the store has of it.
@@ -404,7 +417,7 @@ class TerminalManager:
 
     async def answer(self, to: str, id: str, values: Mapping[str, Any], *, whole: bool = False) -> AnswerResult:
         """Answer a form that is pending at `to`; see `Terminal.answer`. Never raises for a wrong name, id or value."""
-        terminal = self._terminals.get(to)
+        terminal = self._terminals.get(to) if isinstance(cast("object", to), str) else None
         if terminal is None:
             return AnswerFailure(error=AnswerRefusal("target"))
         return await terminal.answer(id, values, whole=whole)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping
+from inspect import iscoroutine
 from types import MappingProxyType
 from typing import Final, TypeAlias, cast, final
 
@@ -245,6 +246,11 @@ def overlaid(values: Mapping[str, Value], changes: Changes) -> dict[str, Value]:
 
 
 def judge(name: str, custom: CustomRule, value: Value | None, values: Mapping[str, Value]) -> tuple[FieldError, ...]:
-    """What a custom rule reports of a value; what it raises escapes."""
-    message = custom(value, MappingProxyType(values))
-    return (FieldError(name, message),) if isinstance(message, str) else NO_ERRORS
+    """What a custom rule reports of a value; what it raises escapes, and TypeError for a coroutine."""
+    message: object = custom(value, MappingProxyType(values))
+    if isinstance(message, str):
+        return (FieldError(name, message),)
+    if iscoroutine(message):
+        message.close()
+        raise TypeError(f"The custom rule of {name} is async; a rule is a plain function, since nobody awaits it")
+    return NO_ERRORS

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable
 from functools import partial
+from inspect import iscoroutinefunction
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast
 
 from msgspec import UNSET, Struct, inspect, structs
@@ -261,7 +262,12 @@ class _Reading:
         return value if type(value) is str else self.operand(value, path, field)
 
     def custom(self, value: object, path: str, field: str | None) -> Any:
-        return value if callable(value) else self.refuse("TYPE", field, f"{path} must be a function.")
+        if not callable(value):
+            return self.refuse("TYPE", field, f"{path} must be a function.")
+        if iscoroutinefunction(value) or iscoroutinefunction(type(value).__call__):
+            name = getattr(value, "__name__", type(value).__name__)
+            return self.refuse("TYPE", field, f"{path} must be a plain function: nobody would await {name}.")
+        return value
 
 
 class _Member(NamedTuple):

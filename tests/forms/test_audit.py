@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -192,6 +192,27 @@ def test_a_refusal_can_be_written_as_json_whatever_the_names_were() -> None:
 def test_who_makes_thousands_of_faults_is_told_of_a_thousand() -> None:
     assert len(audit_schema(fields_of(*(text("", step=-1) for _ in range(2_000))))) == 1_000
     assert len(audit_schema({"fields": [1] * 2_000})) == 1_000
+
+
+async def _later(value: object, values: object) -> None:
+    """A custom rule that nobody would await."""
+
+
+class _Later:
+    async def __call__(self, value: object, values: object) -> None:
+        """The same."""
+
+
+@pytest.mark.parametrize("custom", [_later, _Later()])
+def test_an_async_custom_rule_is_refused_by_name(custom: Any) -> None:
+    for schema in (
+        fields_of(TextField(name="a", rule=FieldRule(custom=custom))),
+        {"fields": [{"control": "text", "name": "a", "rule": {"custom": custom}}]},
+    ):
+        [fault] = audit_schema(schema)
+        assert (fault.field, "plain function: nobody would await _" in fault.detail) == ("a", True)
+        with pytest.raises(FormError):
+            Form(cast("Any", schema))
 
 
 def test_a_rule_that_is_only_custom_is_sound() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -238,6 +238,14 @@ def test_a_custom_rule_runs_last_and_on_an_absent_value_too() -> None:
     errors = evaluate_field(text("f", required=True, custom=lambda value, values: f"got {value}"), None)
     assert names(errors) == ["required", "custom"]
     assert errors[1].message == "got None"
+
+
+def test_a_custom_rule_that_turns_out_to_be_async_raises() -> None:
+    async def later(value: object) -> None:
+        """Nobody would await it."""
+
+    with pytest.raises(TypeError, match="rule of f is async"):
+        evaluate_field(text("f", custom=cast("Any", lambda value, values: later(value))), "a")
 
 
 def test_a_custom_rule_sees_all_values_and_what_it_raises_escapes() -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gc
 import logging
+import math
 import weakref
 from collections.abc import Callable
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn, cast
 
 import pytest
 import trio
@@ -158,11 +159,46 @@ async def test_an_intensity_without_bound_overflows_nothing(autojump_clock: trio
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"intensity": -1}, {"within": 0}, {"backoff": -1}, {"backoff": 10, "backoff_limit": 1}]
+    "wrong",
+    [
+        {"intensity": -1},
+        {"intensity": 1.5},
+        {"intensity": True},
+        {"within": 0},
+        {"within": math.nan},
+        {"within": math.inf},
+        {"within": "5"},
+        {"backoff": -1},
+        {"backoff": math.nan},
+        {"backoff": math.inf, "backoff_limit": math.inf},
+        {"backoff": 10, "backoff_limit": 1},
+        {"backoff_limit": math.nan},
+        {"when": "sometimes"},
+    ],
 )
 def test_a_rule_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="restart rule needs"):
-        Restart("always", **wrong)
+        Restart(**wrong)
+
+
+async def test_a_function_that_makes_no_actor_is_refused_and_the_place_stays_free() -> None:
+    async with run_tree() as tree:
+        with pytest.raises(TypeError, match="str is no Actor"):
+            tree.spawn(cast("Any", lambda: "no actor"), "a", restart=ON_FAILURE)
+        assert tree.snapshot().root.children == ()
+
+
+async def test_a_function_that_makes_no_actor_the_second_time_fails_as_the_actor_does(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    makes: list[Any] = [Glass, lambda: "no actor", Glass]
+    async with run_tree() as tree:
+        failed: list[ActorFailed] = []
+        tree.bus.on("actor/failed", failed.append)
+        ref = tree.spawn(lambda: makes.pop(0)(), "a", restart=ON_FAILURE)
+        break_(ref)
+        assert await ref.ask(Echo(1)) == 1
+        assert [type(event.error) for event in failed] == [Broken, TypeError]
 
 
 async def test_queued_messages_stay_and_those_in_hand_are_lost(

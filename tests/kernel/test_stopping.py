@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 import trio
 import trio.testing
 
-from greenroom.protocol.errors import ActorError
+from greenroom.protocol.errors import ActorDeadlock, ActorError
 from greenroom.runtime.context import CURRENT
 from greenroom.runtime.ref import Ref
 from greenroom.runtime.reply import Reply
@@ -379,9 +380,83 @@ async def test_two_that_stop_each_other_both_end() -> None:
         await quiet()
         gate.set()
         await quiet()
-        assert (a.state, b.state) == ("stopping", "stopping")
-        await b.stop()
-        await a.wait_ended()
+        assert (a.state, b.state) == ("ended", "ended"), "one of the messages in hand could not finish"
+
+
+async def test_a_message_in_hand_that_waits_for_the_stopper_has_no_grace() -> None:
+    """It could not finish, and an infinite grace would never end."""
+    async with run_tree() as tree:
+        a, b = tree.spawn(Player(), "a"), tree.spawn(Player(), "b")
+
+        async def ask(_: Player) -> int:
+            return await a.ask(Echo(1))
+
+        async def stop(_: Player) -> str:
+            b.tell(Run(ask))
+            await quiet()
+            await b.stop(grace=math.inf)
+            return b.state
+
+        assert await a.ask(Do(stop)) == "ended"
+        nothing_is_left(tree)
+
+
+async def test_within_a_grace_a_message_in_hand_cannot_begin_to_wait_for_the_stopper() -> None:
+    refused: list[list[str]] = []
+    async with run_tree() as tree:
+        a, b, gate = tree.spawn(Player(), "a"), tree.spawn(Player(), "b"), trio.Event()
+
+        async def ask(_: Player) -> None:
+            await gate.wait()
+            try:
+                await a.ask(Echo(1))
+            except ActorDeadlock as error:
+                refused.append(error.path)
+
+        async def stop(_: Player) -> None:
+            await b.stop(grace=math.inf)
+
+        b.tell(Run(ask))
+        await quiet()
+        a.tell(Run(stop))
+        await quiet()
+        gate.set()
+        await b.wait_ended()
+        assert refused == [["/b", "/a", "/b"]]
+
+
+async def test_a_grace_that_is_no_number_is_refused_and_stops_nothing() -> None:
+    async with run_tree() as tree:
+        ref = tree.spawn(Player(), "a")
+        with pytest.raises(ValueError, match="grace"):
+            await ref.stop(grace=math.nan)
+        assert await ref.ask(Echo(1)) == 1
+
+
+async def test_an_idle_leaf_lets_go_of_what_it_keeps_in_the_step_in_which_it_is_stopped() -> None:
+    async with run_tree() as tree, trio.open_nursery() as nursery:
+        ref = tree.spawn(Prop(), "a")
+
+        async def ask() -> None:
+            with pytest.raises(ActorError):
+                await ref.ask(Keep())
+
+        nursery.start_soon(ask)
+        await quiet()
+        assert ref.asked
+        ref.stop_soon()
+        assert not ref.asked
+        await ref.wait_ended()
+
+
+async def test_a_leaf_that_is_stopped_in_its_own_handler_finishes_that_first() -> None:
+    async with run_tree() as tree:
+        prop = Prop()
+        ref = tree.spawn(prop, "a")
+        await quiet()
+        assert await ref.ask(Call(lambda me: me.ref.stop_soon() or list(me.ends))) == []
+        await ref.wait_ended()
+        assert prop.ends == ["stopped"]
 
 
 async def test_a_stop_is_not_held_up_by_what_the_actor_waits_for() -> None:

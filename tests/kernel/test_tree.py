@@ -79,7 +79,7 @@ async def test_the_place_is_free_when_the_stop_returns_and_not_before() -> None:
         tree.spawn(Prop(), "a")
 
 
-@pytest.mark.parametrize("name", ["", "a/b", "/"])
+@pytest.mark.parametrize("name", ["", "a/b", "/", "a\ud800"])
 async def test_a_name_is_one_segment_of_a_path(name: str) -> None:
     async with run_tree() as tree:
         with pytest.raises(ValueError, match="one segment of its path"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import trio.testing
 
 from greenroom.protocol.forms import FieldRule, Form, FormSchema, TextField
 from greenroom.protocol.terminals import AnswerFailure, AnswerSuccess
@@ -178,3 +179,47 @@ async def test_what_was_withdrawn_is_unknown(room: Room) -> None:
     id = room.the_id("y")
     asked.scope.cancel()
     assert reason(await room.terminals.answer("y", id, {"x": "late"})) == "unknown"
+
+
+@pytest.mark.parametrize("values", [None, 5, "x", ["x"], [("x", "v")]])
+@pytest.mark.parametrize("whole", [False, True])
+async def test_values_that_are_no_mapping_are_refused_and_change_nothing(room: Room, values: Any, whole: bool) -> None:
+    room.mount("y")
+    asked = await room.ask("x", "y")
+    result = await room.terminals.answer("y", room.the_id("y"), values, whole=whole)
+    assert isinstance(result, AnswerFailure)
+    assert result.error.reason == "rejected"
+    assert isinstance(result.error.errors, tuple)
+    assert [error.field for error in result.error.errors] == ["x"]
+    assert not asked.ended
+    await room.answer("y", {"x": "v"})
+    assert asked.values == {"x": "v"}
+
+
+@pytest.mark.parametrize("name", [None, 5, ["y"]])
+async def test_a_name_or_an_id_of_another_type_is_unknown(room: Room, name: Any) -> None:
+    room.mount("y")
+    await room.ask("x", "y")
+    reasons = [
+        result.error.reason
+        for result in (await room.terminals.answer(name, "id", {}), await room.terminals.answer("y", name, {}))
+        if isinstance(result, AnswerFailure)
+    ]
+    assert reasons == ["target", "unknown"]
+
+
+async def test_a_form_that_somebody_else_settled_keeps_its_place_until_it_is_answered_or_expires(room: Room) -> None:
+    room.mount("y", cap=1)
+    asked = await room.ask("x", "y")
+    asked.form.fill("x", "v")
+    asked.form.submit()
+    await trio.testing.wait_all_tasks_blocked()
+    assert asked.values == {"x": "v"}
+    assert len(room.terminals.pending("y")) == 1
+    late = await room.ask("x", "y")
+    assert late.error is not None
+    assert late.error.code == "LIMIT"
+    terminal = room.terminals.terminal("y")
+    assert terminal is not None
+    await terminal.stop(room.the_id("y"))
+    assert not (await room.ask("x", "y")).ended

@@ -262,3 +262,51 @@ async def test_leaving_the_runtime_ends_every_ask(autojump_clock: trio.testing.M
                 nursery.start_soon(ask)
             await trio.testing.wait_all_tasks_blocked()
     assert ends == ["stopped"] * 3
+
+
+@pytest.mark.parametrize("options", [{"operator": "agent"}, {"name": "\ud800"}, {"name": 5}, {"name": ["a"]}])
+async def test_a_name_or_an_operator_that_cannot_be_is_refused(room: Room, options: Any) -> None:
+    with pytest.raises(TerminalError) as caught:
+        room.terminals.add(options.pop("name", "a"), **options)
+    assert caught.value.code == "INVALID"
+    assert room.terminals.count == 0
+
+
+async def test_a_cancelled_destroy_destroys_all_the_same(room: Room) -> None:
+    room.mount("a", "b", "c")
+    asked = [await room.ask("x", name) for name in "abc"]
+    room.terminals.subscribe("a", lambda _: None)
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        await room.terminals.destroy()
+    await trio.testing.wait_all_tasks_blocked()
+    assert (room.terminals.count, room.terminals.subscriptions, room.terminals.emitter.closed) == (0, 0, True)
+    assert [each.error.context["reason"] for each in asked if each.error] == ["removed"] * 3
+    assert [event[:2] for event in room.events if event[0] == "expire"] == [("expire", name) for name in "abc"]
+    assert room.runtime.snapshot().root.children[0].children == ()
+
+
+async def test_a_cancelled_destroy_of_one_terminal_silences_it_all_the_same(room: Room) -> None:
+    room.mount("a")
+    terminal = room.terminals.terminal("a")
+    assert terminal is not None
+    terminal.emitter.on("expire", lambda _: None)
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        await terminal.destroy()
+    await trio.testing.wait_all_tasks_blocked()
+    assert terminal.destroyed
+    assert terminal.emitter.closed
+
+
+async def test_a_terminal_of_the_same_name_has_nothing_of_the_removed_one(room: Room) -> None:
+    """Not even in between: whoever asked the removed one waits for nothing any more."""
+    room.mount("a", "x")
+    asked = await room.ask("x", "a")
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        await room.terminals.remove("a")
+    room.mount("a")
+    assert room.edges() == 0
+    again = await room.ask("a", "x")
+    assert (asked.ended, again.ended) == (True, False)

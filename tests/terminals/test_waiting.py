@@ -403,6 +403,17 @@ async def test_a_terminal_goes_when_its_operator_ends_for_good(room: Room) -> No
     assert asked.error.context["reason"] == "removed"
 
 
+async def test_an_operator_is_called_by_a_terminal_only_while_there_is_one(room: Room) -> None:
+    agent = room.runtime.spawn(Consultant(room, "planner"), "agent")
+    room.mount("planner", "planner too", operator=agent)
+    await room.terminals.remove("planner")
+    assert agent.label == "planner too"
+    await room.terminals.remove("planner too")
+    assert agent.label == "/agent"
+    room.mount("planner", operator=agent)
+    assert agent.label == "planner"
+
+
 async def test_an_operator_keeps_nothing_of_a_terminal_that_was_removed(room: Room) -> None:
     agent = room.runtime.spawn(Consultant(room, "planner"), "agent")
     before = len(agent.watchers or {})

@@ -1,4 +1,4 @@
-"""The limits that a terminal may have: how long a form stays unanswered, and how many forms there are."""
+"""What a terminal can be given: a name, an operator, how long its forms stay unanswered and how many there may be."""
 
 from __future__ import annotations
 
@@ -6,14 +6,36 @@ from math import inf
 from typing import Final
 
 from greenroom.protocol.errors import TerminalError
+from greenroom.protocol.schemas.gates import encodable
+from greenroom.runtime.ref import Ref
 
-__all__ = ["LONGEST", "MILLISECONDS", "check_cap", "check_timeout"]
+__all__ = ["LONGEST", "MILLISECONDS", "check_cap", "check_name", "check_operator", "check_timeout"]
 
 MILLISECONDS: Final = 2**53 - 1
 """The longest timeout: one that is a whole number to every client."""
 
 LONGEST: Final = MILLISECONDS / 1000
 """The same in seconds."""
+
+
+def check_name(name: object) -> None:
+    """Raise TerminalError INVALID for what is no text, or none that crosses a wire."""
+    if not isinstance(name, str) or not encodable(name):
+        raise TerminalError(
+            "INVALID",
+            f"A terminal's name is text without lone surrogates, and not {_shown(name)}.",
+            {"name": _shown(name)},
+        )
+
+
+def check_operator(operator: object, whose: str) -> None:
+    """Raise TerminalError INVALID for what is no actor's address. `None` is nobody."""
+    if operator is not None and not isinstance(operator, Ref):
+        raise TerminalError(
+            "INVALID",
+            f"The operator of {whose} is the Ref of an actor, and not {_shown(operator)}.",
+            {"operator": _shown(operator)},
+        )
 
 
 def check_timeout(timeout: object, whose: str) -> None:
