@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Final
+from collections.abc import Awaitable, Callable
+from typing import Final, cast
 
 from cyclopts import App
 
@@ -16,9 +18,9 @@ from greenroom.actors.cli.commands.tools import call, infer, tools
 from greenroom.actors.cli.demo import demo
 from greenroom.actors.cli.leaving import CTRL_C
 from greenroom.actors.cli.printing import print_error
-from greenroom.protocol.errors import GreenroomError
+from greenroom.protocol.errors import ConfigError, GreenroomError
 
-__all__ = ["app", "run"]
+__all__ = ["app", "main"]
 
 COMMANDS: Final[tuple[Callable[..., Awaitable[int]], ...]] = (
     serve,
@@ -34,6 +36,9 @@ COMMANDS: Final[tuple[Callable[..., Awaitable[int]], ...]] = (
 )
 """Every command, in the order of the help."""
 
+_UNWRITTEN: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+"""Why a file does not take what is printed into it."""
+
 app = App(
     name="greenroom",
     help="Agents, people and programs ask each other whole forms, and nobody waits in a circle.",
@@ -44,18 +49,50 @@ for place, command in enumerate(COMMANDS):
     app.command(command, sort_key=place)
 
 
-def run(words: Sequence[str]) -> int:
-    """Run a command to its end; the exit code. Raises KeyboardInterrupt for a Ctrl-C that the command leaves to it."""
+def main() -> None:
+    """Run the command line; ends the process with its exit code. 0: done. 1: refused or failed. 2: wrong usage.
+
+    130 after Ctrl-C, and 128 and the signal's number where a command tidies up after a signal. What has failed is
+    said in a sentence; a traceback is a bug.
+    """
     try:
-        code = app(words, backend="trio")
-    except BaseExceptionGroup as group:
-        if group.split(KeyboardInterrupt)[1] is not None:
-            raise
-        return CTRL_C
-    except GreenroomError as error:
-        print_error(error)
-        return 1
-    except BrokenPipeError:
-        sys.stderr.close()  # whoever read our output has gone, and nobody is left to tell
-        return 1
-    return code if isinstance(code, int) else 0
+        code = app(sys.argv[1:], backend="trio")
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BaseException as error:
+        code = _code_of(error)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _code_of(error: BaseException) -> int:
+    match _heart(error):
+        case KeyboardInterrupt():
+            return CTRL_C
+        case SystemExit(code=int() as code):  # of wrong usage; and of rich, whose reader has gone
+            return code
+        case GreenroomError() as refusal:
+            print_error(refusal)
+            return 1
+        case BrokenPipeError():  # whoever read has gone, and nobody is left to tell
+            _drop_output()
+            return 1
+        case OSError(errno=number, strerror=reason) if number in _UNWRITTEN:
+            _drop_output()
+            print_error(ConfigError("OUTPUT", f"The output cannot be written: {reason}."))
+            return 1
+        case _:
+            raise error
+
+
+def _heart(error: BaseException) -> BaseException:
+    """What has happened, where a group says nothing else."""
+    if not isinstance(error, BaseExceptionGroup):
+        return error
+    group = cast("BaseExceptionGroup[BaseException]", error)
+    inner = [_heart(each) for each in group.exceptions]
+    return inner[0] if len({type(each) for each in inner}) == 1 else group
+
+
+def _drop_output() -> None:
+    """Let what is still buffered go nowhere: Python would try to write it once more at the end, and complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -55,8 +55,8 @@ def _at_terminal(stdin: TextIO, screen: TextIO) -> Prompts:
             raise
         raise ConfigError(
             "CONSOLE",
-            f"Forms at a terminal need the package {missing.name}: run `pip install 'greenroom[console]'`, or pipe the "
-            "answers in, one a line.",
+            "Forms at a terminal need the package questionary: run `pip install questionary`, or pipe the answers in, "
+            "one a line.",
         ) from None
     return TtyPrompts(stdin, screen)
 
@@ -143,6 +143,8 @@ class _Sitting:
     async def _answer(self, record: PendingForm) -> bool:
         """Have a form filled in and send the answer, until it is accepted or gone. False: the input has ended."""
         self._introduce(record)
+        if self._prompts.ended:
+            return self._pass()
         schema = _without_rules_of_others(record.schema)
         form, only = Form(schema), None
         while not self._fate:
@@ -152,8 +154,6 @@ class _Sitting:
                 if not self._fate:
                     return self._pass()
                 break
-            if self._prompts.ended and not self._prompts.heard:
-                return self._pass()
             result = await self._send(record.id, _entries(schema, values))
             if result is None:
                 return True

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import trio
 
+from greenroom.actors.console import LineReader
 from greenroom.protocol.errors import ConfigError
 
 __all__ = ["read_json", "read_object"]
@@ -21,15 +22,20 @@ async def read_object(path: Path) -> dict[str, Any] | None:
 
 
 async def read_json(path: Path) -> Any:
-    """The JSON value in the file, or in standard input for -. Raises ConfigError FILE or JSON."""
+    """The JSON value in the file, or in standard input, up to its end, for `-`. Raises ConfigError FILE or JSON.
+
+    Cancelled, or interrupted by Ctrl-C, it stops at once.
+    """
     try:
-        text = (
-            await trio.to_thread.run_sync(sys.stdin.read)
-            if str(path) == "-"
-            else await trio.Path(path).read_text("utf-8")
-        )
-        return json.loads(text)
+        return json.loads(await _read_input() if str(path) == "-" else await trio.Path(path).read_text("utf-8"))
     except OSError as error:
         raise ConfigError("FILE", f"{path} cannot be read: {error.strerror}.", {"file": str(path)}) from None
     except (ValueError, RecursionError) as error:
         raise ConfigError("JSON", f"{path} is no JSON: {error}.", {"file": str(path)}) from None
+
+
+async def _read_input() -> str:
+    if sys.stdin is None:
+        raise ConfigError("FILE", "Standard input is closed: name a file, or pipe the JSON in.", {"file": "-"})
+    # Not in a thread: one that waits for a person to type could not be interrupted.
+    return await LineReader(sys.stdin.fileno()).rest() or ""

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 from cyclopts import Parameter
 
-__all__ = ["DEFAULT_URL", "PORT", "AsJson", "JsonFile", "Url"]
+__all__ = ["DEFAULT_URL", "PORT", "AsJson", "JsonFile", "Seconds", "Url"]
 
 PORT: Final = 8642
 DEFAULT_URL: Final = f"ws://127.0.0.1:{PORT}/rpc"
+
+_LONGEST: Final = 1e9
+"""Seconds; more than thirty years, and few enough for any clock to count in milliseconds."""
+
+
+def _check_seconds(type_: Any, value: float | None) -> None:
+    if value is not None and not 0 <= value <= _LONGEST:
+        raise ValueError(f"Give seconds, from 0 to {_LONGEST:.0f}.")
+
+
+Seconds: TypeAlias = Annotated[float, Parameter(validator=_check_seconds)]
+"""A duration; anything but a number that a clock can wait for is wrong usage."""
 
 Url: TypeAlias = Annotated[str, Parameter(name="--url", env_var="GREENROOM_URL", help="The gateway to talk to.")]
 AsJson: TypeAlias = Annotated[

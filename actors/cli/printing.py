@@ -1,9 +1,9 @@
-"""What a command prints: JSON for a program, errors for a person."""
+"""What a command prints: JSON for a program, text and errors for a person."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
+from typing import Final, cast
 
 import msgspec
 from rich.console import Console as Screen
@@ -12,7 +12,16 @@ from rich.text import Text
 from greenroom.actors.cli.drawing import plain
 from greenroom.protocol.errors import Deadlock, GreenroomError
 
-__all__ = ["print_error", "print_json"]
+__all__ = ["print_error", "print_json", "screen"]
+
+_ENDLESS: Final = 1_000_000
+"""Columns of what is no terminal: enough for any line."""
+
+
+def screen() -> Screen:
+    """Standard output for a person. Where it is no terminal, but a pipe or a file, no line is wrapped or cut."""
+    found = Screen()
+    return found if found.is_terminal else Screen(width=_ENDLESS)
 
 
 def print_json(value: object) -> None:

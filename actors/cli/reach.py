@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from types import FrameType
 
 from greenroom.actors.client import Client, connect
 from greenroom.protocol.errors import GreenroomError
@@ -18,9 +16,8 @@ __all__ = ["reach"]
 async def reach(url: str) -> AsyncGenerator[Client]:
     """A client of the gateway at `url`, with the token in GREENROOM_TOKEN. A refusal to connect says what to do.
 
-    SIGTERM ends the block as Ctrl-C does, so that what was asked in it is withdrawn.
+    What is asked in the block is withdrawn when it is cancelled: a command that asks races it with `until_signalled`.
     """
-    before = signal.signal(signal.SIGTERM, _interrupt)
     try:
         async with connect(url, token=os.environ.get("GREENROOM_TOKEN") or None) as client:
             yield client
@@ -31,9 +28,3 @@ async def reach(url: str) -> AsyncGenerator[Client]:
         if "status" in error.context:  # there is one, and it refuses
             hint = "Put a valid token into GREENROOM_TOKEN." if error.context["status"] == 401 else ""
         raise type(error)(error.code, f"{error.message} {hint}".rstrip(), error.context) from None
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    signal.raise_signal(signal.SIGINT)

@@ -7,12 +7,11 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeGuard
 
-from rich.console import Console as Screen
 from rich.table import Table
 from rich.text import Text
 
 from greenroom.actors.cli.drawing import plain
-from greenroom.actors.cli.printing import print_json
+from greenroom.actors.cli.printing import print_json, screen
 from greenroom.protocol.schemas.gates import is_array, is_record
 
 __all__ = ["print_result", "print_table"]
@@ -49,12 +48,12 @@ def print_table(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
         table.add_column(Text(plain(column)), overflow="fold")  # nothing of it is cut off
     for row in rows:
         table.add_row(*(Text(plain(cell)) for cell in row))
-    Screen().print(table, soft_wrap=True)
+    screen().print(table)
 
 
 def print_note(text: str) -> None:
     """Print something about what stands above."""
-    Screen().print(Text(plain(text), "dim"), soft_wrap=True)
+    screen().print(Text(plain(text), "dim"))
 
 
 def _print_text(text: str) -> None:

@@ -33,7 +33,7 @@ async def watch(client: Client, screen: Screen, *, json: bool = False) -> int:
     if json:
         return await _until_left(client, _changes(lambda tree: print(msgspec.json.encode(tree).decode(), flush=True)))
     if not screen.is_terminal:
-        return await _until_left(client, _changes(lambda tree: screen.print(draw(tree), soft_wrap=True)))
+        return await _until_left(client, _changes(lambda tree: screen.print(draw(tree))))
     with Live(console=screen, auto_refresh=False) as live:
         return await _until_left(client, lambda tree: live.update(draw(tree), refresh=True))
 
@@ -60,8 +60,9 @@ async def _until_left(client: Client, show: Callable[[TreeSnapshot], None]) -> i
         await Keyboard(sys.stdin.fileno()).wait_left()
         return 0
 
+    seated = sys.stdin is not None and sys.stdin.isatty()
     try:
-        return await race(look, until_signalled, *([leave] if sys.stdin.isatty() else []))
+        return await race(look, until_signalled, *([leave] if seated else []))
     except TerminalError as error:
         if error.code != "CANCEL":
             raise

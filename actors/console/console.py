@@ -36,9 +36,10 @@ class Console:
         form of which some answers have been refused before needs no others. Waits without a deadline.
 
         Raises FormError ABANDONED if the form is destroyed meanwhile, and destroys it and raises the same if it cannot
-        get better: nothing that was refused can be asked, or the input has ended. Raises TerminalError CANCEL for
-        Ctrl-C. After that, or cancelled, the form is still edited and holds what was answered, and the terminal is as
-        it was before. Whoever settles the form meanwhile ends the walk with that settlement.
+        get better: nothing that was refused can be asked, or the input has ended before every field had its answer.
+        Raises TerminalError CANCEL for Ctrl-C. After that, or cancelled, the form is still edited and holds what was
+        answered, and the terminal is as it was before. Whoever settles the form meanwhile ends the walk with that
+        settlement.
         """
         if form.outcome is None:
             with trio.CancelScope() as walking:
@@ -54,9 +55,12 @@ class Console:
     async def _walk(self, form: Form, only: Collection[str] | None) -> None:
         self._prompts.begin()
         fields = [field for field in form.schema.fields if only is None or field.name in only]
-        self._complain(form, form.errors)
+        self._complain(form, _told(form))
         while form.outcome is None:
-            await self._ask_each(form, fields)
+            try:
+                await self._ask_each(form, fields)
+            except EOFError:
+                form.destroy()
             if form.outcome is not None:
                 return
             result = form.submit()
@@ -94,6 +98,11 @@ class Console:
     def _explain(self, help: str) -> None:
         if help:
             self._prompts.say(help, "help")
+
+
+def _told(form: Form) -> list[FieldError]:
+    """The failures of answers that were given, or that somebody has told; the others are none before they are asked."""
+    return [error for error in form.errors if error.rule is UNSET or error.field in form.touched]
 
 
 def _askable(form: Form, errors: Iterable[FieldError]) -> list[FormField]:

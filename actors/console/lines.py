@@ -1,4 +1,4 @@
-"""Answers from lines: where the input is no terminal, every field takes a line."""
+"""Answers from lines: where the input is no terminal, every field takes a line, and an editor's several."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ __all__ = ["LinePrompts", "LineReader"]
 
 _CHUNK: Final = 65_536
 _ORDINAL: Final = re.compile("[0-9]{1,9}")
+_END_OF_TEXT: Final = "."
 _CONFIRMED: Final = {"y": True, "yes": True, "n": False, "no": False}
 
 
@@ -96,23 +97,22 @@ class LineReader:
 
 @final
 class LinePrompts(Prompts):
-    """Prints each prompt as a line, and takes the next line of the input for its answer."""
+    """Prints each prompt as a line, and takes the next line of the input for its answer.
+
+    An editor takes lines up to one that is a single `.`, and a choice of several files up to an empty one; the end of
+    the input ends both, too, but is an answer to nothing by itself.
+    """
 
     def __init__(self, reader: LineReader, out: TextIO) -> None:
         self._reader = reader
         self._out = out
-        self._heard = False
 
     @property
     def ended(self) -> bool:
         return self._reader.ended
 
-    @property
-    def heard(self) -> bool:
-        return self._heard
-
     def begin(self) -> None:
-        self._heard = False
+        """Nothing: lines that are there already are for the forms that come."""
 
     def say(self, text: str, tone: Tone = "plain") -> None:
         print(text, file=self._out, flush=True)
@@ -121,13 +121,16 @@ class LinePrompts(Prompts):
         await self._reader.wait_ended()
 
     async def ask(self, field: FormField, held: Value | None) -> Value | None:
-        """An answer as its control reads it from lines; at the end of the input every line is an empty one."""
+        """An answer as its control reads it from lines. Raises EOFError if there is no line for it."""
         self._show(field)
         match field:
             case EditorField():
-                return _or_default(field, self._hear(await self._reader.rest()).removesuffix("\n"))
+                return _or_default(field, "\n".join(await self._lines(_END_OF_TEXT)))
+            case FileField() if field.multiple is True:
+                return await self._lines("") or None
             case FileField():
-                return await self._files(field)
+                path = await self._line()
+                return [path] if matches_answer(path) else None
             case ConfirmField():
                 return _confirmed(field, await self._line())
             case SelectField() if field.open is not True:
@@ -144,6 +147,10 @@ class LinePrompts(Prompts):
         match field:
             case ConfirmField():
                 self.say(f"{prompt} (y/n) [{wording.value_text(field.default is True)}]")
+            case EditorField():
+                self._show_typed(field, f"{prompt} (lines, then one with a single .)")
+            case FileField() if field.multiple is True:
+                self.say(f"{prompt} (lines, then an empty one)")
             case SelectField() if field.open is True:
                 self._show_typed(field, prompt)
                 for choice in wording.offered(field):
@@ -161,19 +168,19 @@ class LinePrompts(Prompts):
         self.say(f"{prompt} [{default}]" if default else prompt)
 
     async def _line(self) -> str:
-        return self._hear(await self._reader.line())
+        line = await self._reader.line()
+        if line is None:
+            raise EOFError
+        return line
 
-    def _hear(self, text: str | None) -> str:
-        self._heard = self._heard or text is not None
-        return text or ""
-
-    async def _files(self, field: FileField) -> list[str] | None:
-        paths: list[str] = []
-        while matches_answer(path := await self._line()):
-            paths.append(path)
-            if field.multiple is not True:
-                break
-        return paths or None
+    async def _lines(self, last: str) -> list[str]:
+        """Lines up to one that says that it was the last, or up to the end of the input; of these at least one."""
+        lines: list[str] = []
+        line: str | None = await self._line()
+        while line is not None and trim(line) != last:
+            lines.append(line)
+            line = await self._reader.line()
+        return lines
 
 
 def _or_default(field: FormField, text: str) -> Value | None:

@@ -23,11 +23,6 @@ class Prompts(Protocol):
         """Nothing more can be read, ever."""
         ...
 
-    @property
-    def heard(self) -> bool:
-        """Something was read since `begin`, if only an empty line."""
-        ...
-
     def begin(self) -> None:
         """A form comes: what was typed before is no answer to it."""
         ...
@@ -39,7 +34,8 @@ class Prompts(Protocol):
     async def ask(self, field: FormField, held: Value | None) -> Value | None:
         """Read the answer to a field, as it was typed or chosen; None for none. `held` is what the form holds now.
 
-        Waits without a deadline. Raises TerminalError CANCEL for Ctrl-C. Cancelled: the terminal is as it was before.
+        Waits without a deadline. Raises EOFError if the input has ended before there was anything to read, and
+        TerminalError CANCEL for Ctrl-C. Cancelled: the terminal is as it was before.
         """
         ...
 

@@ -53,18 +53,12 @@ class TtyPrompts(Prompts):
         self._output.enable_cpr = False
         self._screen = Screen(file=stdout, highlight=False, soft_wrap=True)
         self._keyboard = Keyboard(stdin.fileno())
-        self._heard = False
 
     @property
     def ended(self) -> bool:
         return False  # a terminal that hangs up is one that somebody has left
 
-    @property
-    def heard(self) -> bool:
-        return self._heard
-
     def begin(self) -> None:
-        self._heard = False
         clear_typeahead(self._input)
         self._keyboard.discard()
 
@@ -139,13 +133,11 @@ class TtyPrompts(Prompts):
                 return question(*args, **kwargs)
 
         try:
-            result = await run_application(build)
+            return await run_application(build)
         except Interrupted:
             raise cancelled("Left with Ctrl-C") from None
         except InputEnded:
             raise cancelled("The terminal has hung up") from None
-        self._heard = True
-        return result
 
 
 def _or_default(field: FormField, typed: str) -> Value | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -24,25 +24,50 @@ class Ended(NamedTuple):
     err: str
 
 
-def run(*words: str, url: str | None = None, stdin: str | None = None) -> Ended:
+def run(*words: str, url: str | None = None, stdin: str | None = None, **environment: str) -> Ended:
     """Run `greenroom` with these words to its end."""
-    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "200"}
-    if url is not None:
-        environment["GREENROOM_URL"] = url
     done = subprocess.run(
-        [GREENROOM, *words], cwd=ROOT, env=environment, input=stdin, capture_output=True, text=True, timeout=SECONDS
+        [GREENROOM, *words],
+        cwd=ROOT,
+        env=_environment(url, environment),
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
     )
     return Ended(done.returncode, done.stdout, done.stderr)
 
 
-def begin(*words: str, url: str | None = None) -> subprocess.Popen[str]:
-    """Start `greenroom` with these words; whoever starts it ends it."""
-    environment = {**os.environ, "NO_COLOR": "1"}
-    if url is not None:
-        environment["GREENROOM_URL"] = url
-    return subprocess.Popen(
-        [GREENROOM, *words], cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+def run_in_shell(line: str, url: str | None = None) -> Ended:
+    """Run a line of bash in which `greenroom` is the command, to its end."""
+    done = subprocess.run(
+        ["bash", "-c", line],
+        cwd=ROOT,
+        env=_environment(url, {"PATH": f"{GREENROOM.parent}:{os.environ['PATH']}"}),
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
     )
+    return Ended(done.returncode, done.stdout, done.stderr)
+
+
+def begin(
+    *words: str, url: str | None = None, stdin: int = subprocess.DEVNULL, **environment: str
+) -> subprocess.Popen[str]:
+    """Start `greenroom` with these words; whoever starts it ends it."""
+    return subprocess.Popen(
+        [GREENROOM, *words],
+        cwd=ROOT,
+        env=_environment(url, environment),
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _environment(url: str | None, more: Mapping[str, str]) -> dict[str, str]:
+    return {**os.environ, "NO_COLOR": "1", **({} if url is None else {"GREENROOM_URL": url}), **more}
 
 
 class Server(NamedTuple):

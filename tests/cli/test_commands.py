@@ -54,16 +54,6 @@ def test_a_form_asked_by_one_process_is_answered_by_another(server: Server, tmp_
     assert "any more" in late.err
 
 
-def test_ctrl_c_at_the_asker_withdraws_the_form(server: Server) -> None:
-    asker = begin("ask", "reviewer", FORM, url=server.url)
-    wait_for_form(server)
-    asker.send_signal(signal.SIGINT)
-    _, err = asker.communicate(timeout=SECONDS)
-    assert asker.returncode == 130
-    assert "Traceback" not in err
-    assert json.loads(run("pending", "--json", url=server.url).out) == []
-
-
 def test_an_asker_that_is_killed_leaves_no_form_behind(server: Server) -> None:
     asker = begin("ask", "reviewer", FORM, url=server.url)
     wait_for_form(server)
@@ -119,6 +109,16 @@ def test_a_signal_ends_the_server_and_tells_those_who_wait(server: Server, numbe
         (["ask"], 2, "TO"),
         (["serv"], 2, "serve"),
         (["demo", "--break", "nothing"], 1, "serve, attach"),
+        (["ask", "reviewer", FORM, "--timeout", "-1"], 2, "--timeout"),
+        (["ask", "reviewer", FORM, "--timeout", "nan"], 2, "--timeout"),
+        (["ask", "reviewer", FORM, "--timeout", "inf"], 2, "--timeout"),
+        (["serve", "--port", "0", "--timeout", "-5"], 2, "--timeout"),
+        (["serve", "--port", "0", "--timeout", "nan"], 2, "--timeout"),
+        (["serve", "--port", "0", "--grace", "-5"], 2, "--grace"),
+        (["serve", "--port", "99999"], 2, "--port"),
+        (["serve", "--port", "-1"], 2, "--port"),
+        (["serve", "--port", "0", "--terminal", ""], 2, "needs a name"),
+        (["serve", "--port", "0", "--terminal", "a", "--terminal", "a"], 2, "one terminal a"),
     ],
     ids=lambda value: "-".join(value)[:40] if isinstance(value, list) else "",
 )

@@ -28,10 +28,12 @@ async def answer_to(field: dict[str, Any], text: str) -> Any:
     return (await walk(form_of(field), text)).values.get("x")
 
 
-@pytest.mark.parametrize("control", ["text", "editor"])
+@pytest.mark.parametrize(("control", "end"), [("text", ""), ("editor", ".\n")])
 @pytest.mark.parametrize(("typed", "held"), [("new", "new"), ("", "old"), ("  ", "old"), (" new ", " new ")])
-async def test_a_text_is_taken_as_it_is_and_a_blank_takes_the_default(control: str, typed: str, held: str) -> None:
-    assert await answer_to({"control": control, "default": "old"}, f"{typed}\n") == held
+async def test_a_text_is_taken_as_it_is_and_a_blank_takes_the_default(
+    control: str, end: str, typed: str, held: str
+) -> None:
+    assert await answer_to({"control": control, "default": "old"}, f"{typed}\n{end}") == held
 
 
 @pytest.mark.parametrize(
@@ -127,7 +129,6 @@ async def test_too_many_ticks_are_refused_with_the_limit_and_a_repeat_is_refused
     assert [line for line in done.lines if line.startswith("x:")] == [
         too_many,
         too_many,
-        too_many,
         "x: Choose each at most once.",
     ]
 
@@ -145,15 +146,18 @@ async def test_files_are_read_until_a_blank_line() -> None:
     field = {"control": "file", "multiple": True, "accept": [".txt", ".pdf"]}
     done = await walk(form_of(field, {"name": "y"}), "a.txt\nb.pdf\n\nnext\n")
     assert done.values == {"x": ["a.txt", "b.pdf"], "y": "next"}
-    assert done.lines[0] == "x (path) .txt, .pdf"
+    assert done.lines[0] == "x (path) .txt, .pdf (lines, then an empty one)"
 
 
-async def test_an_editor_reads_to_the_end_and_every_field_after_it_is_blank() -> None:
-    done = await walk(
-        form_of({"control": "editor", "name": "e"}, {"name": "a", "default": "z"}, {"control": "confirm", "name": "c"}),
-        "one\n\n  two\n",
-    )
-    assert done.values == {"e": "one\n\n  two", "a": "z", "c": False}
+async def test_an_editor_takes_lines_up_to_one_with_a_single_dot_and_the_next_field_goes_on_after_it() -> None:
+    done = await walk(form_of({"control": "editor"}, {"name": "y"}), "one\n\n  two.\n...\n.\nnext\n")
+    assert done.values == {"x": "one\n\n  two.\n...", "y": "next"}
+    assert done.lines == ["x (lines, then one with a single .)", "y"]
+
+
+async def test_the_end_of_the_input_ends_the_text_of_an_editor_and_the_list_of_files() -> None:
+    assert await answer_to({"control": "editor"}, "one\n\n  two\n") == "one\n\n  two"
+    assert await answer_to({"control": "file", "multiple": True}, "a.txt\nb.pdf") == ["a.txt", "b.pdf"]
 
 
 async def test_what_is_no_utf_8_is_refused_rather_than_replaced() -> None:

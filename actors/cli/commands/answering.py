@@ -11,7 +11,7 @@ from greenroom.actors.cli.attach import choose_prompts, drive
 from greenroom.actors.cli.drawing import plain
 from greenroom.actors.cli.files import read_object
 from greenroom.actors.cli.options import DEFAULT_URL, AsJson, JsonFile, Url
-from greenroom.actors.cli.printing import print_json
+from greenroom.actors.cli.printing import print_json, screen
 from greenroom.actors.cli.reach import reach
 from greenroom.actors.client import Client
 from greenroom.protocol.errors import ConfigError
@@ -33,10 +33,13 @@ async def pending(terminal: str | None = None, /, *, json_: AsJson = False, url:
     if json_:
         print_json(forms)
         return 0
-    table = Table("id", "at", "asked by", "form", "fields", box=None, header_style="dim")
+    table = Table(box=None, header_style="dim")
+    table.add_column("id", min_width=max((len(record.id) for record in forms), default=0))
+    for title in ("at", "asked by", "form", "fields"):
+        table.add_column(title, overflow="fold")
     for record in forms:
         table.add_row(*(Text(plain(text)) for text in _row(record)))
-    Screen().print(table if forms else Text("Nothing is pending.", "dim"), soft_wrap=True)
+    screen().print(table if forms else Text("Nothing is pending.", "dim"))
     return 0
 
 
@@ -72,16 +75,16 @@ async def answer(terminal: str, id: str, values: JsonFile, /, *, url: Url = DEFA
     if not isinstance(result, AnswerFailure):
         print_json(result.value)
         return 0
-    screen = Screen(stderr=True, soft_wrap=True)
+    said = Screen(stderr=True, soft_wrap=True)
     refusal = result.error
     if refusal.reason == "rejected" and refusal.errors is not msgspec.UNSET:
-        screen.print(Text("The answer was refused; the form still waits.", "bold red"))
+        said.print(Text("The answer was refused; the form still waits.", "bold red"))
         for error in refusal.errors:
-            screen.print(Text(f"  {plain(error.field)}: {plain(error.message)}"))
+            said.print(Text(f"  {plain(error.field)}: {plain(error.message)}"))
     elif refusal.reason == "target":
-        screen.print(Text(f"There is no terminal {plain(terminal)}.", "bold red"))
+        said.print(Text(f"There is no terminal {plain(terminal)}.", "bold red"))
     else:
-        screen.print(Text(f"No form {plain(id)} waits at {plain(terminal)} (any more).", "bold red"))
+        said.print(Text(f"No form {plain(id)} waits at {plain(terminal)} (any more).", "bold red"))
     return 1
 
 

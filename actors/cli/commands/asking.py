@@ -8,7 +8,8 @@ import msgspec
 from cyclopts import Parameter
 
 from greenroom.actors.cli.files import read_object
-from greenroom.actors.cli.options import DEFAULT_URL, JsonFile, Url
+from greenroom.actors.cli.leaving import race, until_signalled
+from greenroom.actors.cli.options import DEFAULT_URL, JsonFile, Seconds, Url
 from greenroom.actors.cli.printing import print_json
 from greenroom.actors.cli.reach import reach
 from greenroom.protocol.errors import ConfigError
@@ -22,7 +23,7 @@ async def ask(
     /,
     *,
     as_: Annotated[str | None, Parameter(name="--as")] = None,
-    timeout: float | None = None,
+    timeout: Seconds | None = None,
     url: Url = DEFAULT_URL,
 ) -> int:
     """Ask a terminal a form, wait for the answer and print it as JSON. Ctrl-C withdraws the form.
@@ -42,6 +43,10 @@ async def ask(
     if schema is None:
         raise ConfigError("FORM", f"{form} holds no form: a form is a JSON object with the member `fields`.")
     limit = msgspec.UNSET if timeout is None else timeout or None
-    async with reach(url) as client:
-        print_json(await client.ask(to, schema, from_=as_, timeout=limit))
-    return 0
+
+    async def put() -> int:
+        async with reach(url) as client:
+            print_json(await client.ask(to, schema, from_=as_, timeout=limit))
+        return 0
+
+    return await race(put, until_signalled)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Annotated
 
 from cyclopts import Parameter
-from rich.console import Console as Screen
 
 from greenroom.actors.cli.drawing import draw
 from greenroom.actors.cli.options import DEFAULT_URL, AsJson, Url
-from greenroom.actors.cli.printing import print_json
+from greenroom.actors.cli.printing import print_json, screen
 from greenroom.actors.cli.reach import reach
 from greenroom.actors.cli.watching import watch
 
@@ -31,10 +30,10 @@ async def tree(
     """
     async with reach(url) as client:
         if watch_:
-            return await watch(client, Screen(), json=json_)
+            return await watch(client, screen(), json=json_)
         snapshot = await client.tree()
     if json_:
         print_json(snapshot)
     else:
-        Screen().print(draw(snapshot), soft_wrap=True)
+        screen().print(draw(snapshot))
     return 0

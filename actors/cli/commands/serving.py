@@ -6,14 +6,15 @@ import signal
 import ssl
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import trio
 from cyclopts import Parameter
+from cyclopts.validators import Number
 from rich.console import Console as Screen
 
 from greenroom.actors.cli.offering import offer_tools
-from greenroom.actors.cli.options import PORT
+from greenroom.actors.cli.options import PORT, Seconds
 from greenroom.actors.cli.printing import print_error
 from greenroom.actors.gateway import Access, GatewayLimits, read_tokens
 from greenroom.actors.system import open_runtime
@@ -22,15 +23,25 @@ from greenroom.protocol.errors import ConfigError
 __all__ = ["serve"]
 
 
+def _check_names(type_: Any, names: list[str] | None) -> None:
+    seen: set[str] = set()
+    for name in names or ():
+        if not name.strip():
+            raise ValueError("A terminal needs a name.")
+        if name in seen:
+            raise ValueError(f"There can be one terminal {name} only.")
+        seen.add(name)
+
+
 async def serve(
     *,
-    terminal: Annotated[list[str] | None, Parameter(negative=())] = None,
+    terminal: Annotated[list[str] | None, Parameter(negative=(), validator=_check_names)] = None,
     workspace: Annotated[list[Path] | None, Parameter(negative=())] = None,
     database: Annotated[list[str] | None, Parameter(negative=())] = None,
     host: str = "127.0.0.1",
-    port: int = PORT,
-    timeout: float = 300.0,
-    grace: float = 30.0,
+    port: Annotated[int, Parameter(validator=Number(gte=0, lte=65_535))] = PORT,
+    timeout: Seconds = 300.0,
+    grace: Seconds = 30.0,
     tokens: Path | None = None,
     trusted_host: Annotated[list[str] | None, Parameter(negative=())] = None,
     cert: Path | None = None,

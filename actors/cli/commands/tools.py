@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
-from rich.console import Console as Screen
 from rich.text import Text
 
 from greenroom.actors.cli.drawing import plain
 from greenroom.actors.cli.files import read_json, read_object
+from greenroom.actors.cli.leaving import race, until_signalled
 from greenroom.actors.cli.options import DEFAULT_URL, AsJson, JsonFile, Url
-from greenroom.actors.cli.printing import print_json
+from greenroom.actors.cli.printing import print_json, screen
 from greenroom.actors.cli.reach import reach
 from greenroom.actors.cli.results import print_note, print_result, print_table
 from greenroom.actors.toolbox.infer import infer_tool
@@ -53,7 +53,7 @@ async def tools(name: str | None = None, /, *, json_: AsJson = False, url: Url =
 
 
 def _show(tool: ToolDefinition) -> None:
-    Screen().print(Text.assemble((plain(tool.name), "bold"), "  ", plain(tool.description or "")), soft_wrap=True)
+    screen().print(Text.assemble((plain(tool.name), "bold"), "  ", plain(tool.description or "")))
     schema = tool.parameters or {}
     rows: list[tuple[str, str, str, str]] = []
     for name, part in schema.get("properties", {}).items():
@@ -92,15 +92,19 @@ async def call(
         Its arguments: a JSON object, or a file with one, or - for standard input.
     """
     given = await _arguments(arguments)
-    async with reach(url) as client:
-        result = await client.call_tool(name, given)
-    if isinstance(result, ToolFailure):
-        raise ToolError("TOOL", result.error)
-    if json_:
-        print_json(result.value)
-    else:
-        print_result(result.value)
-    return 0
+
+    async def run() -> int:
+        async with reach(url) as client:
+            result = await client.call_tool(name, given)
+        if isinstance(result, ToolFailure):
+            raise ToolError("TOOL", result.error)
+        if json_:
+            print_json(result.value)
+        else:
+            print_result(result.value)
+        return 0
+
+    return await race(run, until_signalled)
 
 
 async def _arguments(spelled: str) -> dict[str, Any]:
