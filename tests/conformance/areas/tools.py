@@ -15,16 +15,22 @@ from greenroom.actors.toolbox import (
     describe_tool,
     infer_tool,
     relation_tool,
+    workflow_tool,
     workspace_tool,
 )
+from greenroom.actors.workflow import WorkflowRunner
 from greenroom.actors.workspace import WorkspaceManager
 from greenroom.protocol.errors import GreenroomError
 from greenroom.protocol.tools import ToolCall, ToolResult, ToolSuccess
+from greenroom.protocol.workflows import WorkflowDefinition
 from greenroom.runtime.tools import Tool, ToolManager, tool_function
 from tests.conformance.recorded import error
 from tests.conformance.values import is_list, is_object
 
 __all__ = ["OPS"]
+
+HOST = WorkflowDefinition(id="host", name="Host", phases=())
+"""The workflow that the tool wraps."""
 
 BUILT_IN: dict[str, Callable[[Runtime], Tool]] = {
     "describe": lambda runtime: describe_tool(runtime.tools),
@@ -34,6 +40,7 @@ BUILT_IN: dict[str, Callable[[Runtime], Tool]] = {
     "relation": lambda _: relation_tool({}),
     "workspace": lambda runtime: workspace_tool(WorkspaceManager(runtime.tree)),
     "infer": lambda _: infer_tool(),
+    "workflow": lambda runtime: workflow_tool(HOST, WorkflowRunner(runtime.tree)),
 }
 
 
