@@ -175,7 +175,7 @@ class ProviderError(GreenroomError):
 
     AUTH, REQUEST (it refuses what was sent), RATE, OVERLOAD, SERVER, TIMEOUT, NETWORK, TRUNCATED (it stopped before the
     end of its answer), PROTOCOL (it sent what is no answer), ABORTED (it was told to stop). The context has `status`
-    (of HTTP) and `retry_after` (seconds) where there are such, and as `partial` the text that had come by then.
+    (of HTTP), `retry_after` (seconds) and `retryable` where there are such, and as `partial` the text that had come.
     """
 
     partial: ProviderResult | None = None
@@ -190,6 +190,11 @@ class ProviderError(GreenroomError):
     def status(self) -> int | None:
         """The HTTP status, if there was one."""
         return self.context.get("status")
+
+    @property
+    def retryable(self) -> bool:
+        """The same request may well be answered another time."""
+        return bool(self.context.get("retryable"))
 
     @property
     def retry_after(self) -> float | None:

@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias, final
 import trio
 from msgspec import Struct
 
+from greenroom.actors.providers.aborted import refuse_if_set
 from greenroom.protocol.agents import ChatMessage, Delta, PromptFormat, ProviderOptions, ProviderResult
 from greenroom.protocol.errors import ProviderError
 from greenroom.protocol.tools import ToolDefinition
@@ -179,14 +180,6 @@ class _Stream:
         if self._turn.failure is not None:
             raise self._turn.failure
         raise StopAsyncIteration
-
-
-def refuse_if_set(cancel: CancelToken, partial: ProviderResult) -> None:
-    """Raise what a provider raises that was told to stop."""
-    if cancel.is_set():
-        error = ProviderError("ABORTED", "The provider was told to stop.")
-        error.partial = partial
-        raise error
 
 
 def _whole(text: str) -> tuple[str, ...]:
