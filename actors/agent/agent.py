@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from contextvars import Context, copy_context
 from functools import partial
 from typing import Final, Literal, TypeAlias, Unpack, final
@@ -25,6 +25,7 @@ from greenroom.runtime.actor import Actor, handles
 from greenroom.runtime.cancel import Cancel, CancelToken
 from greenroom.runtime.context import current_node
 from greenroom.runtime.messages import Request
+from greenroom.runtime.patience import patient_scope
 from greenroom.runtime.provider import Decides, Provider, Scheduler
 from greenroom.runtime.tools import Tool, ToolManager
 
@@ -196,7 +197,7 @@ class Agent(Actor):
             with ExitStack() as closing:
                 self._arm(run, settings, closing)
                 self.emitter.emit("start", self.id)
-                with run.scope:
+                with run.scope, _deadline(settings) as run.deadline:
                     outcome = await turns.take()
             if outcome is None:
                 outcome = turns.partial()
@@ -207,8 +208,6 @@ class Agent(Actor):
 
     def _arm(self, run: AgentRun, settings: Settings, closing: ExitStack) -> None:
         """Let everything stop the run that is to stop it, until `closing`."""
-        if settings.timeout is not None:
-            run.scope.deadline = trio.current_time() + settings.timeout
         for token in settings.cancel:
             closing.callback(self._join(run, token))
         if settings.budget is not None:
@@ -249,6 +248,13 @@ class Agent(Actor):
         if (token := options.get("cancel")) is not None:
             given["cancel"] = (*self._defaults.cancel, token)
         return structs.replace(self._defaults, **given) if given else self._defaults
+
+
+def _deadline(settings: Settings) -> AbstractContextManager[trio.CancelScope | None]:
+    if settings.timeout is None:
+        return nullcontext()
+    within = patient_scope if settings.patience else trio.move_on_after
+    return within(settings.timeout)
 
 
 async def _watch(token: CancelToken, run: AgentRun, watching: trio.CancelScope) -> None:

@@ -67,6 +67,8 @@ class AgentRun:
         """What the provider and the tools see of a stop."""
         self.scope = trio.CancelScope()
         """Around all that the run does but its settling."""
+        self.deadline: trio.CancelScope | None = None
+        """Within it, if the run has a timeout."""
         self.events = RunEvents(self)
         """What comes of it: text, reasoning, usage, calls. For one reader; nothing is lost while nobody reads."""
         self._chunks: deque[AgentChunk] | None = deque() if keep else None
@@ -94,7 +96,7 @@ class AgentRun:
     @property
     def stopped(self) -> bool:
         """It was told to stop, or its time is up."""
-        return self.scope.cancel_called
+        return self.scope.cancel_called or (self.deadline is not None and self.deadline.cancel_called)
 
     def abort(self, reason: str | None = None) -> None:
         """Stop it, without waiting for its end. Does nothing if it was stopped before or is over."""

@@ -147,6 +147,33 @@ async def test_a_timeout_is_a_stop(stage: Stage, autojump_clock: trio.testing.Mo
     assert (await agent.generate()).content == "part of it"
 
 
+async def test_a_patient_timeout_stands_still_while_a_person_is_asked(
+    stage: Stage, autojump_clock: trio.testing.MockClock
+) -> None:
+    runtime = stage.runtime
+    reviewer = runtime.terminals.add("reviewer", timeout=None)
+
+    async def ask() -> Any:
+        return await runtime.ask("reviewer", FORM, from_="planner")
+
+    async def review() -> None:
+        await trio.sleep(3600)
+        for form in reviewer.pending():
+            await runtime.terminals.answer("reviewer", form.id, {"x": "yes"})
+
+    slow = ScriptedTurn(calling("", "ask", "ask"), delay=4.0)
+    agent = stage.agent(slow, ProviderResult("f"), tools=[Tool("ask", ask)], timeout=5.0)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(review)
+        assert (await agent.generate(patience=True)).content == "f"
+        assert autojump_clock.current_time() == pytest.approx(3600)
+    stage.events.clear()
+    agent = stage.agent(slow, ProviderResult("f"), tools=[Tool("ask", ask)], timeout=5.0)
+    assert (await agent.generate()).partial
+    assert stage.told("abort") == ["timeout"]
+    assert reviewer.count == 0
+
+
 @pytest.mark.case("agents", 21)
 async def test_each_run_is_stopped_by_itself_or_all_by_their_agent(
     stage: Stage, autojump_clock: trio.testing.MockClock
@@ -368,7 +395,7 @@ async def test_whenever_the_agent_is_stopped_every_call_has_its_answer(
             assert len(outcomes) == 1
             calls = [call for message in agent.context.messages.messages() for call in message.calls]
             assert len(calls) == len([role for role, _ in stored(agent) if role == "tool"])
-            assert _paths(runtime.snapshot().root) == ["/", "/terminals", "/agents"]
+            assert "/agents/a" not in _paths(runtime.snapshot().root)
             assert stage.names.count("start") == stage.names.count("finish")
 
 
