@@ -175,6 +175,8 @@ class _Sitting:
         self._prompts.say(wording.form_title(record.schema), "heading")
         if record.from_ is not UNSET and (asker := wording.seen(record.from_)):
             self._prompts.say(f"asked by {asker}", "help")
+        if record.durable:
+            self._prompts.say("durable: it stays if the server stops", "help")
         if help := wording.help_text(record.schema):
             self._prompts.say(help, "help")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
+import re
 import secrets
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
@@ -33,6 +34,7 @@ from greenroom.protocol.rpc import (
     LIST_TOOLS,
     NOTIFICATIONS,
     PENDING,
+    RELEASE,
     TREE,
     WITHDRAW,
     AnswerForm,
@@ -50,6 +52,7 @@ from greenroom.protocol.rpc import (
     Method,
     ReadPending,
     ReadTree,
+    ReleaseAsk,
     TerminalEvent,
     TerminalInfo,
     Welcome,
@@ -66,6 +69,8 @@ __all__ = ["LIMITS", "Client", "Reconnect", "connect"]
 R = TypeVar("R")
 
 logger = logging.getLogger("greenroom.client")
+
+_CLIENT = re.compile("[A-Za-z0-9_-]{8,64}")
 
 LIMITS = SocketLimits(message_size=64 << 20)
 """A client takes larger messages than it may send: a terminal's forms come in one."""
@@ -148,12 +153,14 @@ class Client:
     ActorError), and as RpcError where it is about the call itself.
     """
 
-    def __init__(self, socket: FrameSocket, redial: Callable[[], Awaitable[FrameSocket]] | None = None) -> None:
+    def __init__(
+        self, socket: FrameSocket, redial: Callable[[], Awaitable[FrameSocket]] | None = None, id: str | None = None
+    ) -> None:
         self._socket: FrameSocket | None = socket
         """None while there is no connection."""
         self._redial = redial
         """How to come by another one, however long that takes. None: there will be no other."""
-        self._id = secrets.token_urlsafe(24)
+        self._id = id or secrets.token_urlsafe(24)
         """What this client calls itself at the server."""
         self._visit: str | None = None
         """What the server calls the time in which it knows this client, once it has said so on this connection."""
@@ -258,12 +265,19 @@ class Client:
         *,
         from_: str | None = None,
         timeout: float | msgspec.UnsetType | None = msgspec.UNSET,
+        durable: str | None = None,
     ) -> dict[str, Any]:
         """Ask a terminal a form and wait for its values. `from_` is the name in which it is asked.
 
         `timeout` is in seconds, None for no limit; where it is not given, the terminal's own holds. Custom rules cannot
         cross: they are left out. Raises TerminalError (TARGET, LIMIT, EXPIRE), TerminalDeadlock, and FormError: SCHEMA,
         or ABANDONED with the `reason` if nobody answered. Cancelled: the form is withdrawn.
+
+        With `durable`, a name for this question that the client chooses, form and answer are recorded and outlive the
+        server: asking the same again with it waits on or gives the recorded answer, until `release`. It is this
+        client's own, so one that is to find it after its own restart connects with the same `id`. Cancelled, such an
+        ask stays where it is. Raises TerminalError DURABLE (there is no journal; or `fields` that cannot be recorded)
+        and TAKEN (it names another question), and JournalError if it cannot be recorded.
         """
         document = serialize_form(schema) if isinstance(schema, FormSchema) else dict(schema)
         params = AskTerminal(
@@ -271,12 +285,20 @@ class Client:
             schema=document,
             from_=from_,
             timeout=_milliseconds(timeout) if isinstance(timeout, int | float) else timeout,
+            durable=durable,
         )
         return (await self._invoke(ASK, params)).values
 
     async def answer(self, terminal: str, id: str, values: Mapping[str, Any]) -> AnswerResult:
         """Answer a form: all of the values are accepted, or the form stays as it is and the result says why."""
         return await self._invoke(ANSWER, AnswerForm(terminal=terminal, id=id, values=dict(values)))
+
+    async def release(self, durable: str) -> bool:
+        """Forget what this client asked with that `durable`, and its answer; withdraw it if it is still pending.
+
+        False: there is no such ask. Raises TerminalError DURABLE, and JournalError: it is not forgotten then.
+        """
+        return (await self._invoke(RELEASE, ReleaseAsk(durable=durable))).released
 
     async def withdraw(self, terminal: str, id: str) -> bool:
         """Take a form back in its asker's name. False: it is not pending. Raises TerminalError TARGET."""
@@ -458,6 +480,7 @@ async def connect(
     tls: ssl.SSLContext | None = None,
     reconnect: Reconnect | bool = True,
     limits: SocketLimits = LIMITS,
+    id: str | None = None,
 ) -> AsyncGenerator[Client, None]:
     """A client for the length of the block; `url` is a gateway's, such as `ws://127.0.0.1:8080/rpc`.
 
@@ -472,24 +495,29 @@ async def connect(
     A connection that is lost within the block is made anew, as `reconnect` says; with False the block goes on and its
     calls fail.
 
-    Raises ConfigError URL or TOKEN, and RpcError CONNECT if there is no gateway or it refuses (`status`). Leaving the
-    block closes the connection, within `limits.close_timeout` seconds; forms that are still being asked through it are
-    withdrawn.
+    `id` is what the client calls itself, 8 to 64 letters, digits, - and _ (default: something random). Another process
+    that comes with the same one and the same token is the same client: it finds its durable asks. Who guesses it, too.
+
+    Raises ConfigError URL, TOKEN or CLIENT, and RpcError CONNECT if there is no gateway or it refuses (`status`).
+    Leaving the block closes the connection, within `limits.close_timeout` seconds; forms that are still being asked
+    through it are withdrawn, but for durable ones.
     """
     address = parse_url(url)
     if token is not None and not (token.isascii() and token.isprintable() and token == token.strip()):
         raise ConfigError(
             "TOKEN", "The token holds what no HTTP header can: use printable ASCII, without spaces around."
         )
+    if id is not None and not _CLIENT.fullmatch(id):
+        raise ConfigError("CLIENT", f"A client's id is 8 to 64 letters, digits, - and _, not {id[:80]!r}.")
     raised: Exception | None = None
     async with trio.open_nursery() as nursery:
         try:
             dial = partial(open_socket, nursery, address, limits, token, tls)
             rule = Reconnect() if reconnect is True else reconnect or None
-            client = Client(await dial(), None if rule is None else partial(_redial, dial, rule))
+            client = Client(await dial(), None if rule is None else partial(_redial, dial, rule), id)
             nursery.start_soon(client.run)
             try:
-                if rule is not None:
+                if rule is not None or id is not None:
                     await client.hello()
                 yield client
             finally:

@@ -26,6 +26,7 @@ from greenroom.protocol.rpc import (
     LIST_TOOLS,
     METHODS,
     PENDING,
+    RELEASE,
     TREE,
     WITHDRAW,
     AnswerForm,
@@ -47,6 +48,8 @@ from greenroom.protocol.rpc import (
     PendingList,
     ReadPending,
     ReadTree,
+    ReleaseAsk,
+    ReleasedAsk,
     SubmittedValues,
     TerminalInfo,
     TerminalList,
@@ -143,7 +146,10 @@ async def _ask(call: Call, params: AskTerminal) -> SubmittedValues:
     # `parse_form` drops what only a program can mean (custom rules); where it says no more than no, `Form` says why.
     form = Form(parse_form(params.schema) or params.schema)
     timeout = params.timeout / 1000 if isinstance(params.timeout, int | float) else params.timeout
-    values = await call.session.services.terminals.ask(params.from_, params.to, form, timeout=timeout)
+    owner = None if params.durable is None else call.session.owner()
+    values = await call.session.services.terminals.ask(
+        params.from_, params.to, form, timeout=timeout, key=params.durable, owner=owner
+    )
     return SubmittedValues(values=values)
 
 
@@ -165,6 +171,12 @@ async def _withdraw(call: Call, params: WithdrawForm) -> Withdrawal:
     if record is None or not _grants(call).may_withdraw(asker):
         return Withdrawal(withdrawn=False)
     return Withdrawal(withdrawn=await terminal.withdraw(params.id))
+
+
+@_serves(RELEASE)
+async def _release(call: Call, params: ReleaseAsk) -> ReleasedAsk:
+    owner = call.session.owner()
+    return ReleasedAsk(released=await call.session.services.terminals.release(params.durable, owner=owner))
 
 
 def _grants(call: Call) -> Grants:

@@ -118,6 +118,12 @@ class Session:
         self._for_good = self._visitor is not None
         return Farewell(known=self._for_good)
 
+    def owner(self) -> str:
+        """Whose its durable asks are: those of the client, come with this token. Raises RpcError HELLO."""
+        if self._visitor is None:
+            raise RpcError("HELLO", "A durable ask is a client's: say rpc/hello first, on each connection.")
+        return f"{self._visitor.ref.path} {self.caller.name}"
+
     # ---------------------------------------------------------------- requests
 
     def _receive(self, message: str | bytes) -> None:

@@ -94,7 +94,14 @@ class Visitor(Actor):
         self._sessions: set[Session] = set()
         self._calls: dict[str, KeptCall] = {}
         self._away = trio.CancelScope()
+        self._early: list[tuple[KeptCall, Callable[[], Awaitable[object]], str]] = []
+        """Calls that came in the very step in which the client became known, before it runs."""
         caller.usage.clients += 1
+
+    async def on_start(self) -> None:
+        early, self._early = self._early, []
+        for kept, function, name in early:
+            self.start_soon(self._run, kept, function, name=name)
 
     def on_end(self, reason: str) -> None:
         self._caller.usage.clients -= 1
@@ -142,7 +149,7 @@ class Visitor(Actor):
         key = params.key or ""
         kept = self._calls.get(key)
         if kept is None:
-            if params.again and (self._forgot or params.visit != self.visit):
+            if params.again and not params.repeatable and (self._forgot or params.visit != self.visit):
                 raise RpcError(
                     "OUTCOME",
                     f"Nothing is known of that call of {method}: it may have been carried out or not. Look before you "
@@ -167,8 +174,12 @@ class Visitor(Actor):
                 {"most": most},
             )
         kept = KeptCall(call.method, _digest(params))
+        name = f"{self.ref.path} {call.method}"
         try:
-            self.start_soon(self._run, kept, function, name=f"{self.ref.path} {call.method}")
+            if self.ref.state == "starting":
+                self._early.append((kept, function, name))
+            else:
+                self.start_soon(self._run, kept, function, name=name)
         except (ActorError, RuntimeError):  # it takes no work any more
             raise RpcError("SHUTDOWN", "The server stops before the call began; call again when it is back.") from None
         kept.waiting.append(call)

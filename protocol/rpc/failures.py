@@ -15,6 +15,7 @@ from greenroom.protocol.errors import (
     ActorError,
     FormError,
     GreenroomError,
+    JournalError,
     RpcError,
     TerminalDeadlock,
     TerminalError,
@@ -60,8 +61,11 @@ NUMBERS: Final = {
 _NUMBER_OF: Final = {code: number for number, (code, _) in NUMBERS.items() if number not in (NOT_FOUND, REFUSED)}
 _CODE_OF: Final = {number: code for code, number in _NUMBER_OF.items()}
 
-_TERMINAL: Final = frozenset({"TARGET", "DEADLOCK", "LIMIT", "EXPIRE", "DESTROYED", "CANCEL", "DRIVER"})
+_TERMINAL: Final = frozenset(
+    {"TARGET", "DEADLOCK", "LIMIT", "EXPIRE", "DESTROYED", "CANCEL", "DRIVER", "DURABLE", "TAKEN"}
+)
 _FORM: Final = frozenset({"SCHEMA", "FIELD", "CONTROL", "SETTLED", "ABANDONED"})
+_JOURNAL: Final = frozenset({"FULL", "READONLY", "IO", "CORRUPT"})
 _ACTOR: Final = frozenset({"STOPPED", "MAILBOX_FULL", "UNKNOWN", "RESTARTS"})
 
 
@@ -104,6 +108,8 @@ def error_of(failure: Failure) -> GreenroomError:
             kind = TerminalError
         elif data.code in _FORM:
             kind = FormError
+        elif data.code in _JOURNAL:
+            kind = JournalError
         elif data.code in _ACTOR:
             kind = ActorError
     return kind(data.code, data.message, data.context)

@@ -36,6 +36,7 @@ __all__ = [
     "METHODS",
     "NOTIFICATIONS",
     "PENDING",
+    "RELEASE",
     "SHUTDOWN",
     "TREE",
     "WITHDRAW",
@@ -64,6 +65,8 @@ __all__ = [
     "PendingList",
     "ReadPending",
     "ReadTree",
+    "ReleaseAsk",
+    "ReleasedAsk",
     "Result",
     "Shutdown",
     "SubmittedValues",
@@ -205,6 +208,11 @@ class Keyed(Params, frozen=True, kw_only=True):
     """The `visit` in which it was sent first. With it, a call that is sent again and can only have got lost on its way
     is carried out, not refused."""
 
+    @property
+    def repeatable(self) -> bool:
+        """Carried out once more it does the same, also by a server that knows nothing of the first time."""
+        return False
+
 
 class AskTerminal(Keyed, frozen=True, kw_only=True):
     """Park a form at a terminal and wait for its answer, which is the result of the call.
@@ -212,6 +220,12 @@ class AskTerminal(Keyed, frozen=True, kw_only=True):
     Cancelling the call, or ending the connection, withdraws the form. Refused with TARGET (`known`), SCHEMA
     (`problems`), DEADLOCK (`path`), LIMIT (`cap`) or EXPIRE (`reason`); a form that nobody answered ends as ABANDONED
     with the `reason` `timeout`, `stopped`, `removed`, `restarted` or `withdrawn`.
+
+    With `durable` the form and its answer are recorded, for the client that said `rpc/hello` with this token: they
+    outlive the connection, the client's calls and the server. Asking the same again with the same `durable` waits on,
+    or gives the recorded answer, until `terminal/release`; cancelling the call leaves the form where it is. Refused
+    also with HELLO, DURABLE (nothing is recorded here; or `fields` with passwords), TAKEN (it names another ask), and
+    with FULL, READONLY, IO or CORRUPT if it cannot be recorded.
     """
 
     to: str
@@ -221,6 +235,12 @@ class AskTerminal(Keyed, frozen=True, kw_only=True):
     """In whose name it is asked: what that name waits for is part of the check for circles."""
     timeout: Annotated[float, msgspec.Meta(ge=0)] | msgspec.UnsetType | None = msgspec.UNSET
     """Milliseconds until it expires. Null: it never does. Absent: the terminal's own limit holds."""
+    durable: Annotated[str, msgspec.Meta(min_length=1, max_length=256)] | None = None
+    """The client's own name for this question, the same one whenever it is asked again."""
+
+    @property
+    def repeatable(self) -> bool:
+        return self.durable is not None
 
 
 class SubmittedValues(Result, frozen=True):
@@ -258,6 +278,25 @@ class Withdrawal(Result, frozen=True):
     withdrawn: bool
 
 
+class ReleaseAsk(Keyed, frozen=True, kw_only=True):
+    """Forget what was asked with this `durable`, and its answer. A form that is still pending is withdrawn.
+
+    Refused with HELLO, DURABLE, and as an ask is that cannot be recorded.
+    """
+
+    durable: Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
+
+    @property
+    def repeatable(self) -> bool:
+        return True
+
+
+class ReleasedAsk(Result, frozen=True):
+    """Whether there was such an ask."""
+
+    released: bool
+
+
 LIST_TERMINALS: Final[Method[ListTerminals, TerminalList]] = Method("terminal/list", ListTerminals, TerminalList)
 ATTACH: Final[Method[AttachTerminal, Attachment]] = Method("terminal/attach", AttachTerminal, Attachment)
 DETACH: Final[Method[DetachTerminal, Detachment]] = Method("terminal/detach", DetachTerminal, Detachment)
@@ -265,6 +304,7 @@ PENDING: Final[Method[ReadPending, PendingList]] = Method("terminal/pending", Re
 ASK: Final[Method[AskTerminal, SubmittedValues]] = Method("terminal/ask", AskTerminal, SubmittedValues)
 ANSWER: Final[Method[AnswerForm, AnswerResult]] = Method("terminal/answer", AnswerForm, AnswerResult, read_answer)
 WITHDRAW: Final[Method[WithdrawForm, Withdrawal]] = Method("terminal/withdraw", WithdrawForm, Withdrawal)
+RELEASE: Final[Method[ReleaseAsk, ReleasedAsk]] = Method("terminal/release", ReleaseAsk, ReleasedAsk)
 
 
 # -------------------------------------------------------------------- tools, the tree, calls
@@ -366,6 +406,7 @@ METHODS: Final[dict[str, Method[Any, Any]]] = {
         ASK,
         ANSWER,
         WITHDRAW,
+        RELEASE,
         LIST_TOOLS,
         CALL_TOOL,
         TREE,

@@ -78,10 +78,10 @@ class Server(NamedTuple):
 
 
 @contextmanager
-def serving(*words: str, grace: float = 0.5) -> Generator[Server]:
+def serving(*words: str, grace: float = 0.5, port: int = 0) -> Generator[Server]:
     """A gateway with the terminals `reviewer` and `ops`, and whatever else these words of its command say."""
     places = ("--terminal", "reviewer", "--terminal", "ops")
-    process = begin("serve", "--port", "0", *places, "--grace", str(grace), *words)
+    process = begin("serve", "--port", str(port), *places, "--grace", str(grace), *words)
     try:
         assert process.stdout is not None
         url = process.stdout.readline().strip()

@@ -72,6 +72,16 @@ async def test_an_ask_that_is_made_without_a_connection_is_sent_when_there_is_on
         assert values == [{"x": "it was new"}]
 
 
+async def test_a_call_may_come_in_one_message_with_the_hello() -> None:
+    async with site_with() as site, peer(site.url) as visitor:
+        ask = {"to": "ops", "schema": ONE_FIELD, "key": "first"}
+        hello = {"jsonrpc": "2.0", "method": "rpc/hello", "params": {"client": ID}}
+        await visitor.send([hello, {"jsonrpc": "2.0", "id": 1, "method": "terminal/ask", "params": ask}])
+        await site.terminals.answer("ops", await site.the_form(), {"x": "at once"})
+        (answer,) = await visitor.receive()
+        assert answer["result"] == {"values": {"x": "at once"}}
+
+
 @pytest.mark.case("reports/clients", 3)
 async def test_an_attached_terminal_goes_on_where_it_was() -> None:
     async with site_with() as site, connect(site.url, reconnect=QUICK) as client, client.attach("ops") as terminal:

@@ -78,7 +78,7 @@ class Stage:
     async def _main(self) -> None:
         self._token = trio.lowlevel.current_trio_token()
         self._down = trio.Event()
-        async with open_runtime(timeout=None) as self.runtime, trio.open_nursery() as self._nursery:
+        async with open_runtime(data=":memory:", timeout=None) as self.runtime, trio.open_nursery() as self._nursery:
             self.gateway = await self.runtime.serve(port=self.port, access=self._access)
             self.port = self.gateway.port
             self._listening = True
@@ -138,6 +138,7 @@ class Stage:
         to: str | None = None,
         from_: str | None = None,
         timeout: float | None = None,
+        key: str | None = None,
         **options: Any,
     ) -> Asked:
         """Ask a terminal (added if it is not there); the form is parked when this returns. `options` are the form's."""
@@ -154,7 +155,7 @@ class Stage:
 
             stop_listening = terminal.emitter.on("pending", hear)
             self._nursery.start_soon(
-                asked.run, lambda: self.runtime.terminals.ask(from_, name, form, timeout=timeout), name="asker"
+                asked.run, lambda: self.runtime.terminals.ask(from_, name, form, timeout=timeout, key=key), name="asker"
             )
             with trio.fail_after(PATIENCE):
                 await parked.wait()

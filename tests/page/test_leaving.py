@@ -182,3 +182,10 @@ def test_a_removed_terminal_takes_its_forms_along_and_comes_back(stage: Stage, p
     expect(notice(page)).to_contain_text("Old has ended: its terminal was removed.")
     stage.ask(form_of(TEXT, label="New"))
     expect(card(page, "New")).to_be_visible()
+
+
+def test_a_durable_form_says_that_it_is(stage: Stage, page: Page) -> None:
+    stage.ask(form_of(TEXT, label="Budget?"))
+    stage.ask(form_of(TEXT, label="Release?"), key="release")
+    expect(card(page, "Release?").get_by_text("durable")).to_be_visible()
+    expect(card(page, "Budget?").get_by_text("durable")).to_have_count(0)

@@ -35,7 +35,7 @@ async def pending(terminal: str | None = None, /, *, json_: AsJson = False, url:
         return 0
     table = Table(box=None, header_style="dim")
     table.add_column("id", min_width=max((len(record.id) for record in forms), default=0))
-    for title in ("at", "asked by", "form", "fields"):
+    for title in ("at", "asked by", "form", "fields", "kept"):
         table.add_column(title, overflow="fold")
     for record in forms:
         table.add_row(*(Text(plain(text)) for text in _row(record)))
@@ -52,6 +52,7 @@ def _row(record: PendingForm) -> tuple[str, ...]:
         "" if record.from_ is msgspec.UNSET else record.from_,
         "" if title is msgspec.UNSET else title,
         ", ".join(field.name for field in schema.fields),
+        "durable" if record.durable else "",
     )
 
 

@@ -38,6 +38,7 @@ async def serve(
     terminal: Annotated[list[str] | None, Parameter(negative=(), validator=_check_names)] = None,
     workspace: Annotated[list[Path] | None, Parameter(negative=())] = None,
     database: Annotated[list[str] | None, Parameter(negative=())] = None,
+    data: Path | None = None,
     host: str = "127.0.0.1",
     port: Annotated[int, Parameter(validator=Number(gte=0, lte=65_535))] = PORT,
     timeout: Seconds = 300.0,
@@ -62,6 +63,8 @@ async def serve(
     database
         A database of the tool `database` and the file that keeps it, as in shop=shop.db; once for each. A name that
         ends with .json is a JSON document, any other one is SQLite.
+    data
+        The file in which durable asks are recorded; it is made if there is none. Without it nothing is durable.
     host
         The address to listen on. Without access tokens only this machine's own addresses are allowed.
     port
@@ -83,7 +86,7 @@ async def serve(
     access = None if tokens is None else Access(await trio.to_thread.run_sync(read_tokens, tokens))
     tls = None if cert is None and key is None else await trio.to_thread.run_sync(_server_tls, cert, key)
     screen = Screen(stderr=True)
-    async with open_runtime(timeout=timeout or None, tune_gc=True) as runtime:
+    async with open_runtime(data=data, timeout=timeout or None, tune_gc=True) as runtime:
         for name in terminal or ():
             runtime.terminals.add(name)
         await offer_tools(runtime, workspace or (), database or ())

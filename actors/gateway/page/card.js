@@ -64,7 +64,9 @@ export class FormCard {
     const when = element("time", { datetime: asked.toISOString(), title: asked.toLocaleString() });
     when.append(asked.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" }));
     const from = this.form.from && element("span", {}, "from ", element("bdi", { class: "name" }, this.form.from));
-    return element("p", { class: "origin" }, from, element("span", {}, "asked at ", when), this.#timer);
+    const kept =
+      this.form.durable && element("span", { class: "durable", title: "It stays here if the server stops." }, "durable");
+    return element("p", { class: "origin" }, from, element("span", {}, "asked at ", when), kept, this.#timer);
   }
 
   /** Whether an answer is under way. */
