@@ -165,7 +165,7 @@ def test_params_are_refused_by_member_and_never_by_value() -> None:
     assert error.context == {
         "method": "terminal/ask",
         "field": "hunter2_extra",
-        "known": ["key", "again", "visit", "to", "schema", "from", "timeout"],
+        "known": ["key", "again", "visit", "to", "schema", "from", "timeout", "durable"],
     }
     assert "hunter2_extra" in error.message
     assert '"hunter2"' not in error.message
