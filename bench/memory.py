@@ -11,7 +11,18 @@ import trio.testing
 
 from bench.gateway import peers
 from bench.harness import memory, workload
-from greenroom import FormSchema, Runtime, open_runtime, parse_form
+from greenroom import (
+    Agent,
+    FormSchema,
+    MessageInput,
+    ProviderResult,
+    Runtime,
+    ScriptedProvider,
+    Tool,
+    ToolCall,
+    open_runtime,
+    parse_form,
+)
 from greenroom.actors.terminal import Terminal
 from greenroom.protocol.forms import Form
 
@@ -80,3 +91,19 @@ async def idle_connection(count: int, measure: Callable[[], None]) -> None:
             await trio.testing.wait_all_tasks_blocked()
             assert gateway.connections == runtime.terminals.subscriptions == count
             measure()
+
+
+@memory("memory/live-agent", count=1_000)
+async def live_agent(count: int, measure: Callable[[], None]) -> None:
+    """Agents in the middle of a run: each has a caller, and a tool call that goes on."""
+    provider = ScriptedProvider([ProviderResult("", tools=(ToolCall("1", "wait", {}),))], record=False)
+    async with open_runtime(tune_gc=True) as runtime, trio.open_nursery() as nursery:
+        measure()  # a process without agents is as large as a thousand of them
+        for number in range(count):
+            agent = runtime.agents.add(Agent(provider, id=f"agent-{number}", tools=[Tool("wait", trio.sleep_forever)]))
+            agent.context.messages.add(MessageInput("user", "Begin."))
+            nursery.start_soon(agent.generate)
+        await trio.testing.wait_all_tasks_blocked()
+        assert all(agent.status == "running" for agent in runtime.agents.agents())
+        measure()
+        nursery.cancel_scope.cancel()
