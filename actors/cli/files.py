@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from pathlib import Path
 from typing import Any, cast
@@ -12,7 +13,7 @@ import trio
 from greenroom.actors.console import LineReader
 from greenroom.protocol.errors import ConfigError
 
-__all__ = ["read_json", "read_object"]
+__all__ = ["parse_json", "read_json", "read_object"]
 
 
 async def read_object(path: Path) -> dict[str, Any] | None:
@@ -27,11 +28,27 @@ async def read_json(path: Path) -> Any:
     Cancelled, or interrupted by Ctrl-C, it stops at once.
     """
     try:
-        return json.loads(await _read_input() if str(path) == "-" else await trio.Path(path).read_text("utf-8"))
+        return parse_json(await _read_input() if str(path) == "-" else await trio.Path(path).read_text("utf-8"))
     except OSError as error:
         raise ConfigError("FILE", f"{path} cannot be read: {error.strerror}.", {"file": str(path)}) from None
     except (ValueError, RecursionError) as error:
         raise ConfigError("JSON", f"{path} is no JSON: {error}.", {"file": str(path)}) from None
+
+
+def parse_json(text: str) -> Any:
+    """The JSON value that the text is. Raises ValueError and RecursionError.
+
+    NaN, which Python would take, is refused (RFC 8259, section 6), and so is a number that no double can hold: it would
+    leave as null.
+    """
+    return json.loads(text, parse_constant=_finite, parse_float=_finite)
+
+
+def _finite(literal: str) -> float:
+    number = float(literal)
+    if not math.isfinite(number):
+        raise ValueError(f"{literal} is no number that can be held")
+    return number
 
 
 async def _read_input() -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from greenroom.actors.cli.files import parse_json
 from greenroom.actors.cli.offering import offer_tools
 from greenroom.actors.cli.results import print_result
 from greenroom.actors.system import open_runtime
@@ -171,10 +172,20 @@ def test_a_schema_is_inferred_without_a_gateway(tmp_path: Path) -> None:
         "required": ["day", "kind"],
         "additionalProperties": False,
     }
-    for text in ("{}", "[NaN]"):
+    for text in ("{}", "[NaN, 1e999]"):
         refused = run("infer", "-", stdin=text)
         assert (refused.code, refused.out) == (1, "")
         assert "Traceback" not in refused.err
+
+
+@pytest.mark.parametrize("text", ["NaN", "[-Infinity]", '{"a": 1e999}', "-1e400", "01", "", "[" * 100_000])
+def test_what_no_gateway_could_be_sent_is_no_json(text: str) -> None:
+    with pytest.raises((ValueError, RecursionError)):
+        parse_json(text)
+
+
+def test_numbers_are_read_to_the_digit() -> None:
+    assert parse_json("[100000000000000000000000000000000001, 0.1, 1e300]") == [10**35 + 1, 0.1, 1e300]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from rich.text import Text
 
 from greenroom.actors.cli.drawing import plain
-from greenroom.actors.cli.files import read_json, read_object
+from greenroom.actors.cli.files import parse_json, read_json, read_object
 from greenroom.actors.cli.leaving import race, until_signalled
 from greenroom.actors.cli.options import DEFAULT_URL, AsJson, JsonFile, Url
 from greenroom.actors.cli.printing import print_json, screen
@@ -112,7 +112,7 @@ async def _arguments(spelled: str) -> dict[str, Any]:
         given = await read_object(Path(spelled))
     else:
         try:
-            given = json.loads(spelled)
+            given = parse_json(spelled)
         except (ValueError, RecursionError) as error:
             raise ConfigError("JSON", f"The arguments are no JSON: {error}.") from None
     if given is None:
