@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trio
 
 from greenroom.actors.cli.files import parse_json
 from greenroom.actors.cli.offering import offer_tools
 from greenroom.actors.cli.results import print_result
+from greenroom.actors.client import connect
 from greenroom.actors.system import open_runtime
 from greenroom.protocol.errors import GreenroomError
+from greenroom.protocol.tools import ToolSuccess
 from tests.cli.conftest import Server, run, serving
 
 NAMES = ["describe", "infer", "workspace", "database"]
@@ -45,9 +48,14 @@ def data_server(words: list[str]) -> Iterator[Server]:
 
 def called(server: Server, tool: str, **arguments: Any) -> Any:
     """The result of a call, as a program gets it."""
-    ended = run("call", tool, json.dumps(arguments), "--json", url=server.url)
-    assert ended.code == 0, ended
-    return json.loads(ended.out)
+
+    async def call() -> Any:
+        async with connect(server.url) as client:
+            result = await client.call_tool(tool, arguments)
+        assert isinstance(result, ToolSuccess), result
+        return result.value
+
+    return trio.run(call)
 
 
 def test_the_tools_are_listed_with_what_they_do(data_server: Server) -> None:
@@ -83,14 +91,11 @@ async def test_a_server_without_data_has_no_tools_for_it() -> None:
 
 
 def test_rows_are_shown_as_a_table(data_server: Server, tmp_path: Path) -> None:
-    create = tmp_path / "create.json"
-    create.write_text(json.dumps({"operation": "create", "id": "shop", "tables": {"p": {"columns": COLUMNS}}}), "utf-8")
-    assert run("call", "database", str(create), url=data_server.url).code == 0
+    called(data_server, "database", operation="create", id="shop", tables={"p": {"columns": COLUMNS}})
     rows = [{"id": "a", "name": "Widget"}, {"id": "b", "name": "[red]\x1b[31mx", "price": 5}]
-    stored = run(
-        "call", "database", "-", url=data_server.url, stdin=json.dumps({**AT, "operation": "add", "row": rows})
-    )
-    assert json.loads(stored.out) == {"keys": ["a", "b"]}
+    add = tmp_path / "add.json"
+    add.write_text(json.dumps({**AT, "operation": "add", "row": rows}), "utf-8")
+    assert json.loads(run("call", "database", str(add), url=data_server.url).out) == {"keys": ["a", "b"]}
     shown = run("call", "database", json.dumps({**AT, "operation": "records"}), url=data_server.url)
     assert [line.split() for line in shown.out.splitlines()] == [
         ["id", "name", "price"],
@@ -98,7 +103,8 @@ def test_rows_are_shown_as_a_table(data_server: Server, tmp_path: Path) -> None:
         ["b", "[red]x", "5"],
         ["count", "2;", "truncated", "false;", "limit", "1000"],
     ]
-    assert called(data_server, "database", **AT, operation="records")["rows"] == rows
+    as_json = run("call", "database", json.dumps({**AT, "operation": "records"}), "--json", url=data_server.url)
+    assert json.loads(as_json.out)["rows"] == rows
 
 
 def test_a_file_is_read_as_it_is_and_two_folders_of_one_name_are_two_workspaces(
@@ -172,10 +178,9 @@ def test_a_schema_is_inferred_without_a_gateway(tmp_path: Path) -> None:
         "required": ["day", "kind"],
         "additionalProperties": False,
     }
-    for text in ("{}", "[NaN, 1e999]"):
-        refused = run("infer", "-", stdin=text)
-        assert (refused.code, refused.out) == (1, "")
-        assert "Traceback" not in refused.err
+    refused = run("infer", "-", stdin="{}")
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.err.startswith("SAMPLES")
 
 
 @pytest.mark.parametrize("text", ["NaN", "[-Infinity]", '{"a": 1e999}', "-1e400", "01", "", "[" * 100_000])
