@@ -18,14 +18,14 @@ PAYLOAD = workload("one-field")["valid"]
 WRITERS, EACH = 1_000, 30
 ROWS = 1_000
 
-# Where a temporary file lies on a disk, as /tmp need not.
-_DISK = "/var/tmp" if Path("/var/tmp").is_dir() else None
+DISK = "/var/tmp" if Path("/var/tmp").is_dir() else None
+"""Where a temporary file lies on a disk, as /tmp need not."""
 
 
 async def one_row_one_commit() -> float:
     """Rows per second of one task that inserts each into a journal's own table in a transaction of its own, through a
     worker thread, as whoever does not share has to."""
-    with tempfile.TemporaryDirectory(dir=_DISK) as folder, closing(JournalFile(Path(folder, "journal.db"))) as file:
+    with tempfile.TemporaryDirectory(dir=DISK) as folder, closing(JournalFile(Path(folder, "journal.db"))) as file:
         connection = file.writer
         connection.execute("INSERT INTO streams (id, name, first, began) VALUES (1, 'stream', 0, 0)")
         limiter = trio.CapacityLimiter(1)
@@ -44,7 +44,7 @@ async def one_row_one_commit() -> float:
 @times("journal/group-commit", against=one_row_one_commit)
 async def group_commit() -> float:
     """Rows per second of a thousand tasks, each with a stream of its own and waiting for each of its commits."""
-    with tempfile.TemporaryDirectory(dir=_DISK) as folder:
+    with tempfile.TemporaryDirectory(dir=DISK) as folder:
         async with run_tree() as tree:
             journal = await open_journal(tree, Path(folder, "journal.db"))
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import functools
 import json
+import tempfile
 import time
 from collections import deque
+from pathlib import Path
 from typing import Any
 
 import trio
 import trio.testing
 
 from bench.harness import cost, rate, times, workload
+from bench.journal import DISK, one_row_one_commit
 from greenroom import FormSchema, Runtime, open_runtime, parse_form
 from greenroom.actors.terminal import Notice
 from greenroom.actors.terminal.ticket import Ticket
@@ -98,6 +101,52 @@ async def _seconds_of_a_cycle(in_flight: int) -> float:
 async def cycle_1_with_10k_in_flight() -> float:
     """How much longer a cycle takes while 10,000 other asks are open, with the collector's thresholds raised."""
     return await _seconds_of_a_cycle(IN_FLIGHT)
+
+
+async def _durable_cycles(askers: int, each: int) -> float:
+    """Durable asks per second, each from its asking over its recorded answer to its asker, on a disk."""
+    with tempfile.TemporaryDirectory(dir=DISK) as folder:
+        async with open_runtime(data=Path(folder, "journal.db")) as runtime:
+            terminals, schema = runtime.terminals, _schema(ONE["schema"])
+            terminals.add("reviewer")
+            send, receive = trio.open_memory_channel[str](askers)
+
+            def told(notice: Notice) -> None:
+                if notice.kind == "pending":
+                    send.send_nowait(notice.id)
+
+            async def answer() -> None:
+                async for id in receive:
+                    result = await terminals.answer("reviewer", id, ONE["valid"])
+                    assert result.success
+
+            async def ask(asker: int) -> None:
+                for number in range(each):
+                    await terminals.ask("agent", "reviewer", Form(schema), key=f"{asker}.{number}")
+
+            terminals.subscribe("reviewer", told)
+            async with trio.open_nursery() as answering:
+                for _ in range(askers):
+                    answering.start_soon(answer)
+                start = time.perf_counter()
+                async with trio.open_nursery() as asking:
+                    for asker in range(askers):
+                        asking.start_soon(ask, asker)
+                taken = time.perf_counter() - start
+                answering.cancel_scope.cancel()
+            return askers * each / taken
+
+
+@times("terminals/durable-cycle-1", against=one_row_one_commit)
+async def durable_cycle_1() -> float:
+    """One asker, against rows that are each committed by themselves; a cycle records the question and the answer."""
+    return await _durable_cycles(1, 400)
+
+
+@times("terminals/durable-cycle-100", against=one_row_one_commit)
+async def durable_cycle_100() -> float:
+    """A hundred askers at a time."""
+    return await _durable_cycles(100, 30)
 
 
 async def _seconds_of_an_event(elsewhere: int) -> float:

@@ -25,7 +25,7 @@ from tests.journal.killed import CUT, LEDGER, PAIRED, PLAIN
 from tests.journal.stage import opened
 from tests.stress.outcome import Failure, Outcome
 
-__all__ = ["SUITE", "kill", "run"]
+__all__ = ["LIVES", "LONGEST", "SUITE", "kill", "run", "writers"]
 
 SUITE = 20
 
@@ -146,9 +146,9 @@ class Writers:
 
 
 @contextmanager
-def writers() -> Generator[Writers, None, None]:
-    """The writers' process for the length of a block."""
-    command = [sys.executable, "-m", "tests.journal.killed"]
+def writers(module: str = "tests.journal.killed") -> Generator[Writers, None, None]:
+    """The writers' process, which is that module, for the length of a block."""
+    command = [sys.executable, "-m", module]
     with subprocess.Popen(command, cwd=_ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         try:
             yield Writers(process)

@@ -3,6 +3,8 @@
 It imports everything once, and then forks a writer for every line `SEED PATH` of its input, so that a kill costs
 milliseconds. A writer says in one line each what it begins and what was acknowledged to it. The line before its first
 is `writer PID`, the one after its last, when it is dead, `dead`.
+
+`obey` lets another module be such a process, with another life.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import os
 import random
 import sys
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import NoReturn
 
@@ -18,7 +21,10 @@ import trio
 from greenroom.runtime.journal import Append, End, Journal, Outcome, Statement, Table
 from tests.journal.stage import opened
 
-__all__ = ["CUT", "LEDGER", "PAIRED", "PLAIN"]
+__all__ = ["CUT", "LEDGER", "PAIRED", "PLAIN", "obey", "say"]
+
+Life = Callable[[str, str], Awaitable[object]]
+"""What a writer does with its seed and its path, until it is killed."""
 
 PAIRED = ("paired/a", "paired/b")
 """Streams with a count in the ledger, in one unit with each event."""
@@ -85,19 +91,25 @@ async def live(seed: str, path: str) -> None:
         life += 1
 
 
-def fork(seed: str, path: str) -> None:
+def obey(life: Life) -> None:
+    """Fork a writer for every line of the input."""
+    for line in sys.stdin:
+        fork(life, *line.rstrip("\n").split(" ", 1))
+
+
+def fork(life: Life, seed: str, path: str) -> None:
     """A writer, until somebody kills it."""
     pid = os.fork()
     if pid == 0:
-        become_writer(seed, path)
+        become_writer(life, seed, path)
     os.waitpid(pid, 0)
     say("dead")
 
 
-def become_writer(seed: str, path: str) -> NoReturn:
+def become_writer(life: Life, seed: str, path: str) -> NoReturn:
     try:
         say("writer", os.getpid())
-        trio.run(live, seed, path)
+        trio.run(life, seed, path)
     except BaseException as error:
         sys.excepthook(type(error), error, error.__traceback__)
     finally:
@@ -105,5 +117,4 @@ def become_writer(seed: str, path: str) -> NoReturn:
 
 
 if __name__ == "__main__":
-    for line in sys.stdin:
-        fork(*line.rstrip("\n").split(" ", 1))
+    obey(live)
