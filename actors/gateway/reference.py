@@ -8,8 +8,12 @@ from typing import Any, Final, final
 
 import msgspec
 
+from greenroom.actors.client.socket import POLICY_VIOLATION
 from greenroom.actors.docs import members_of, type_text
 from greenroom.actors.gateway.connection import RPC_PATH, GatewayLimits
+from greenroom.actors.gateway.visitor import KEPT, KEPT_BYTES
+from greenroom.protocol.access import PROTOCOL, TOKEN_PROTOCOL
+from greenroom.protocol.bridge import TOKEN_HEADER
 from greenroom.protocol.rpc import METHODS, NOTIFICATIONS, NUMBERS, Result, frames
 
 __all__ = ["rpc_reference"]
@@ -19,7 +23,8 @@ _REQUIRED: Final = "**required**"
 
 _HEAD: Final = f"""# The gateway's methods
 
-Written by `python -m greenroom.docs` from the code. Change the structs in `protocol/`, then run it again.
+Written by `python -m greenroom.docs` from the code. Change the structs in `protocol/`, then run it again, in a checkout
+that is installed with `pip install -e .`.
 
 A client opens a WebSocket at `{RPC_PATH}` and speaks [JSON-RPC 2.0](https://www.jsonrpc.org/specification) in text
 messages of at most {_LIMITS.socket.message_size} bytes. What it is sent can be larger, since all forms of a terminal
@@ -37,6 +42,40 @@ come in one message: let your WebSocket library take 64 MiB.
 - Numbers are printed as ECMAScript prints them. Durations are in milliseconds.
 - `Host` must be this machine's own name or address, or be trusted by configuration; `Origin`, if sent, must be at that
   host. A request that breaks this gets HTTP status 403 and no WebSocket.
+
+The same terminals over plain HTTP are described in [bridge.md](bridge.md).
+
+## Tokens
+
+Where the gateway was given tokens, the request that opens the WebSocket presents one; without a valid one it gets HTTP
+status 401. It stands in one of these places, and in one only:
+
+- the header `Authorization: Bearer TOKEN` (RFC 6750), or
+- the header `{TOKEN_HEADER}: TOKEN`, or,
+- where a client can set no headers, as in a browser, among the subprotocols that it offers: `{PROTOCOL}`, and
+  `{TOKEN_PROTOCOL}` followed by the token in base64url (RFC 4648, without padding):
+  `new WebSocket(url, ["{PROTOCOL}", "{TOKEN_PROTOCOL}" + base64url(token)])`. The gateway chooses `{PROTOCOL}`.
+
+A token that expires or is revoked ends what it opened with code {POLICY_VIOLATION}, within one ping. Its holders
+together may have {_LIMITS.connections} connections, {_LIMITS.subscriptions} attachments and {_LIMITS.clients} clients
+that said hello, and send {_LIMITS.requests:g} requests a second, five times as many at once.
+What is more is refused with BUSY.
+
+## Clients that come back
+
+What a connection has under way ends with it, unless its client has a name of its own and its calls have keys:
+
+- `rpc/hello`, first on each connection, says which client this is: an id of 8 to 64 characters of `A-Z a-z 0-9 _ -`,
+  made at random, and bound to the token that it came with first.
+- A call that may change something takes a `key` of 1 to 64 characters, another one for each call. It belongs to the
+  client then: it goes on when the connection is lost, and the same method, params and key on the next connection join
+  it, or get the outcome that it had. The same key with anything else is refused with KEY.
+- When the last connection of a client has gone, and it has not said `rpc/bye`, a grace begins: {_LIMITS.grace:g} s
+  where nothing else is configured (`greenroom serve --grace`). At its end, not before, its calls are cancelled and its
+  forms withdrawn.
+- An outcome is kept for {_LIMITS.kept_for:g} s; of one client at most {KEPT} of them and {KEPT_BYTES} bytes, the oldest
+  go first. A call that is sent with `again` and of which nothing is known is refused with OUTCOME.
+- A client has at most {_LIMITS.calls} calls under way, over all of its connections; one more is refused with BUSY.
 
 ## Errors
 

@@ -217,7 +217,8 @@ class Keyed(Params, frozen=True, kw_only=True):
 class AskTerminal(Keyed, frozen=True, kw_only=True):
     """Park a form at a terminal and wait for its answer, which is the result of the call.
 
-    Cancelling the call, or ending the connection, withdraws the form. Refused with TARGET (`known`), SCHEMA
+    Cancelling the call withdraws the form. So does the end of the connection or, if the call has a `key`, the end of
+    its client's grace. Refused with TARGET (`known`), SCHEMA
     (`problems`), DEADLOCK (`path`), LIMIT (`cap`) or EXPIRE (`reason`); a form that nobody answered ends as ABANDONED
     with the `reason` `timeout`, `stopped`, `removed`, `restarted` or `withdrawn`.
 
@@ -323,7 +324,8 @@ class ToolList(Result, frozen=True):
 class CallTool(Keyed, frozen=True, kw_only=True):
     """Call a tool. What goes wrong in it, an unknown name included, is told in the result, not as an error.
 
-    Cancelling the call, or ending the connection, cancels the tool.
+    Cancelling the call cancels the tool. So does the end of the connection or, if the call has a `key`, the end of its
+    client's grace.
     """
 
     name: str
@@ -443,7 +445,8 @@ class FormExpired(Params, frozen=True):
     terminal: str
     id: str
     reason: str
-    """`timeout`, `stopped`, `removed` or `restarted`."""
+    """`timeout`: nobody has answered in time. `stopped`, `removed`, `restarted`, `failed`, `ended` or `cancelled`: what
+    has become of its terminal, or of the server. A client must take others, too."""
 
 
 class FormWithdrawn(Params, frozen=True):

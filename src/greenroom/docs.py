@@ -4,6 +4,8 @@
 
     python -m greenroom.docs            # write
     python -m greenroom.docs --check    # exit 1 if one differs, naming it
+
+The folder is that of the checkout from which the package is imported: install it with `pip install -e .`.
 """
 
 from __future__ import annotations
@@ -29,7 +31,11 @@ def main(arguments: Sequence[str], folder: Path = FOLDER) -> int:
         print("usage: python -m greenroom.docs [--check]", file=sys.stderr)
         return 2
     if not folder.is_dir():
-        print(f"There is no folder {folder}: the catalogs are part of a checkout.", file=sys.stderr)
+        print(
+            f"There is no folder {folder}: the catalogs are part of a checkout. "
+            "Install that with `pip install -e .`, and run this from there.",
+            file=sys.stderr,
+        )
         return 2
     stale = False
     for name, write in DOCUMENTS.items():
