@@ -213,9 +213,12 @@ class Drive:
             self._end()
 
     def _goes_on(self) -> bool:
-        if self.outer is not None:
-            return self.outer.workflow.suspended
-        return self.lasting and (self.ref.alive or not self.ref.tree.root.alive)
+        outer, leaving = self.outer, not self.ref.tree.root.alive
+        if outer is None:
+            return self.lasting and (leaving or self.ref.alive)
+        if outer.ending and not outer._torn:
+            return outer.workflow.suspended
+        return outer.workflow.suspended or (leaving and outer._goes_on())
 
     def _leave(self) -> None:
         self.ending = True
