@@ -6,6 +6,8 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
+from greenroom.runtime.lineage import LINEAGE, Lineage
+
 if TYPE_CHECKING:
     from greenroom.runtime.actor import Actor
     from greenroom.runtime.patience import PatientScope
@@ -23,10 +25,11 @@ AROUND: ContextVar[tuple[PatientScope, ...]] = ContextVar("greenroom_patient_sco
 """The patient scopes around the code, the outermost first. A task that was started in one may outlive it."""
 
 
-def belong_to(node: Node | None) -> None:
+def belong_to(node: Node | None, lineage: Lineage) -> None:
     """Let the running task be a party of its own from now on: its place tells what it is beneath, not who began it."""
     CURRENT.set(node)
     AROUND.set(())
+    LINEAGE.set(lineage)
 
 
 def current_node() -> Node | None:

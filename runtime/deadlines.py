@@ -15,6 +15,7 @@ from trio.lowlevel import enable_ki_protection
 
 from greenroom.protocol.errors import ActorError
 from greenroom.runtime.context import belong_to
+from greenroom.runtime.lineage import Lineage
 from greenroom.runtime.messages import Request
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class Deadlines:
 
     async def run(self) -> None:
         """Serve expiries until cancelled. What a keeper raises is its own failure, and the others are served."""
-        belong_to(None)
+        belong_to(None, Lineage())
         while True:
             due = self.next_due
             if due is None or due > trio.current_time():

@@ -193,7 +193,7 @@ def start(ref: Ref, nursery: trio.Nursery) -> None:
 
 async def run(ref: Ref) -> None:
     """The task of an actor that owns a nursery."""
-    belong_to(ref)
+    belong_to(ref, ref.lineage)
     try:
         again = True
         while again:
@@ -205,7 +205,7 @@ async def run(ref: Ref) -> None:
 
 async def run_leaf(ref: Ref) -> None:
     """The task of a leaf. With no coroutine between it and its messages: there may be a hundred thousand of them."""
-    belong_to(None if ref.actor.hosts else ref)
+    belong_to(None if ref.actor.hosts else ref, ref.lineage)
     try:
         again = True
         while again:

@@ -19,6 +19,7 @@ from trio.lowlevel import (
 
 from greenroom.protocol.errors import ActorDeadlock, ActorError
 from greenroom.runtime.context import CURRENT
+from greenroom.runtime.lineage import LINEAGE
 from greenroom.runtime.mailbox import Closed, Mailbox
 from greenroom.runtime.messages import Message, Request
 from greenroom.runtime.reply import ANSWERED, KEPT, Reply
@@ -103,6 +104,7 @@ class Ref(Node):
         "alias",
         "children",
         "life",
+        "lineage",
         "mailbox",
         "parent",
         "reason",
@@ -132,6 +134,8 @@ class Ref(Node):
         self.supervision: Supervision | None = None
         """How it is restarted. None: never."""
         self.watchers: dict[object, Callable[[Ref], None]] | None = None
+        self.lineage = LINEAGE.get()
+        """Beneath which runs and agents it was spawned. Its handlers and its children are beneath the same."""
         self._work: Work | None = None
 
     @property
