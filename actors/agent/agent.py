@@ -14,7 +14,7 @@ from msgspec import structs
 
 from greenroom.actors.agent.context import AgentContext
 from greenroom.actors.agent.conversations import ConversationManager
-from greenroom.actors.agent.run import AgentRun, RunOptions, refuse_circle
+from greenroom.actors.agent.run import AgentRun, RunOptions
 from greenroom.actors.agent.settings import DEFAULT_AGENT_LIMIT, Settings
 from greenroom.actors.agent.turns import Turns
 from greenroom.actors.workspace import WorkspaceManager
@@ -23,7 +23,6 @@ from greenroom.protocol.emitter import Emitter, ErrorHandler, Listener
 from greenroom.protocol.errors import AgentError
 from greenroom.runtime.actor import Actor, handles
 from greenroom.runtime.cancel import Cancel, CancelToken
-from greenroom.runtime.context import current_node
 from greenroom.runtime.messages import Request
 from greenroom.runtime.patience import patient_scope
 from greenroom.runtime.provider import Decides, Provider, Scheduler
@@ -147,9 +146,14 @@ class Agent(Actor):
         Raises as `AgentRun` does, and what the run fails with. Cancelled: the run is stopped first.
         """
         self._require_place()
-        refuse_circle(current_node(), self)  # before anything is started for nobody
-        async with AgentRun(self, options, keep=False) as run:
-            return await run.result()
+        run = AgentRun(self, options, keep=False)
+        awaiting = run.expect()  # from before it starts, so that it is the later wait that closes a circle
+        try:
+            async with run:
+                await awaiting.wait()
+                return run.outcome()
+        finally:
+            awaiting.withdraw()
 
     def abort(self, reason: str | None = None) -> None:
         """Stop all runs that there are, without waiting for their end."""

@@ -7,7 +7,15 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypedDict, final
 
 import trio
-from trio.lowlevel import Abort, Task, checkpoint, current_task, reschedule, wait_task_rescheduled
+from trio.lowlevel import (
+    Abort,
+    Task,
+    cancel_shielded_checkpoint,
+    checkpoint,
+    current_task,
+    reschedule,
+    wait_task_rescheduled,
+)
 
 from greenroom.protocol.agents import AgentChunk, AgentResult, Budget
 from greenroom.protocol.schemas import Schema
@@ -19,7 +27,7 @@ from greenroom.runtime.waits import Node, Wait, find_circle
 if TYPE_CHECKING:
     from greenroom.actors.agent.agent import Agent
 
-__all__ = ["AgentRun", "RunEvents", "RunOptions", "refuse_circle"]
+__all__ = ["AgentRun", "RunEvents", "RunOptions"]
 
 
 class RunOptions(TypedDict, total=False):
@@ -74,10 +82,14 @@ class AgentRun:
         self._chunks: deque[AgentChunk] | None = deque() if keep else None
         self._result: AgentResult | None = None
         self._error: Exception | None = None
-        self._waits: list[_Awaiting] = []
+        self._waits: list[Awaiting] = []
+        self._begun = False
 
     async def __aenter__(self) -> AgentRun:
+        if self._begun:
+            raise RuntimeError("a run is started once; ask the agent for another one")
         await self.agent.begin(self)
+        self._begun = True
         return self
 
     async def __aexit__(
@@ -121,9 +133,17 @@ class AgentRun:
 
     async def changed(self) -> None:
         """Wait for a piece, or for the end."""
+        await self.expect().wait()
+
+    def expect(self) -> Awaiting:
+        """A wait for what `changed` waits for, in the graph from this step on. To be withdrawn if it is given up.
+
+        Raises ActorDeadlock if what the agent does waits, over whatever steps, for the caller.
+        """
         waiter = current_node()
-        refuse_circle(waiter, self.agent)
-        await self._wait(waiter)
+        if waiter is not None and (path := find_circle((waiter,), (self.agent.ref.work,))):
+            raise circle(path)
+        return self._expect(waiter)
 
     def outcome(self) -> AgentResult:
         """The result of a settled run, or the raise of what it failed with: every time the same exception."""
@@ -141,12 +161,12 @@ class AgentRun:
         # No deadline: as with a nursery, what a run has started is waited for, and all of it has been cancelled.
         with trio.CancelScope(shield=True):
             while not self.settled:
-                await self._wait(None)
+                await self._expect(None).wait()
 
-    async def _wait(self, waiter: Node | None) -> None:
-        awaiting = _Awaiting(waiter, self.agent.ref.work)
+    def _expect(self, waiter: Node | None) -> Awaiting:
+        awaiting = Awaiting(waiter, self.agent.ref.work)
         self._waits.append(awaiting)
-        await awaiting.wait()
+        return awaiting
 
     # ---------------------------------------------------------------- for the agent
 
@@ -201,37 +221,43 @@ class RunEvents:
         await self._run.leave()
 
 
-def refuse_circle(waiter: Node | None, agent: Agent) -> None:
-    """Raise ActorDeadlock if what the agent does waits, over whatever steps, for the waiter."""
-    if waiter is not None and (path := find_circle((waiter,), (agent.ref.work,))):
-        raise circle(path)
-
-
 @final
-class _Awaiting(Wait):
-    """A wait for something that an agent does beside its mailbox."""
+class Awaiting(Wait):
+    """A wait for something that an agent does beside its mailbox, from when it is made until it ends or is given up."""
 
-    __slots__ = ("_task",)
+    __slots__ = ("_over", "_task")
 
-    _task: Task | None
+    def __init__(self, waiter: Node | None, target: Node) -> None:
+        self._over = False
+        self._task: Task | None = None
+        super().__init__(waiter, target)
 
     @property
     def kind(self) -> str:
         return "generation"
 
     async def wait(self) -> None:
-        """Until `end` is called. Cancelled: the wait is over."""
-        self._task = current_task()
-        await wait_task_rescheduled(self._abort)
+        """Until `end` is called, also before. Cancelled: the wait is over."""
+        if self._over:
+            await cancel_shielded_checkpoint()
+        else:
+            self._task = current_task()
+            await wait_task_rescheduled(self._abort)
 
     def end(self) -> None:
-        """Let the waiter go on, unless it has given up."""
-        task, self._task = self._task, None
+        """Let the waiter go on."""
+        task = self._task
+        self.withdraw()
         if task is not None:
-            self.release()
             reschedule(task)
 
-    def _abort(self, _raise_cancel: Any) -> Abort:
+    def withdraw(self) -> None:
+        """Take it out of the graph, unless it is over."""
         self._task = None
-        self.release()
+        if not self._over:
+            self._over = True
+            self.release()
+
+    def _abort(self, _raise_cancel: Any) -> Abort:
+        self.withdraw()
         return Abort.SUCCEEDED

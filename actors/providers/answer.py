@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from greenroom.protocol.agents import Delta, ProviderResult
+from greenroom.protocol.sse import SSEEvent
 
 __all__ = ["Answer"]
 
@@ -22,7 +23,7 @@ class Answer(Protocol):
         """The model has ended its answer, though more about it may follow."""
         ...
 
-    def take(self, data: str) -> list[Delta]:
+    def take(self, event: SSEEvent) -> list[Delta]:
         """Read one event. Raises `ProviderError`."""
         ...
 

@@ -9,6 +9,7 @@ from greenroom.actors.providers.arguments import Spelled, calls_of, decode
 from greenroom.actors.providers.failures import protocol_failure, stream_failure
 from greenroom.protocol.agents import Delta, ProviderResult, Usage
 from greenroom.protocol.schemas.gates import is_array, is_record
+from greenroom.protocol.sse import SSEEvent
 from greenroom.protocol.tools import ToolCall
 
 __all__ = ["AnthropicAnswer", "RememberBlocks"]
@@ -41,27 +42,27 @@ class AnthropicAnswer:
     def complete(self) -> bool:
         return self.finished or self._reason is not None
 
-    def take(self, data: str) -> list[Delta]:
-        event = decode(data)
-        if not is_record(event):
+    def take(self, event: SSEEvent) -> list[Delta]:
+        data = decode(event.data)
+        if not is_record(data):
             raise protocol_failure(self._host, "what is no event of an answer")
-        index = event.get("index")
-        match event.get("type"):
+        index = data.get("index")
+        match data.get("type"):
             case "error":
-                raise stream_failure(self._host, event.get("error"))
-            case "message_start" if is_record(message := event.get("message")):
+                raise stream_failure(self._host, data.get("error"))
+            case "message_start" if is_record(message := data.get("message")):
                 self._count(message.get("usage"))
-            case "content_block_start" if is_record(block := event.get("content_block")):
+            case "content_block_start" if is_record(block := data.get("content_block")):
                 return self._begin(index, block)
-            case "content_block_delta" if is_record(delta := event.get("delta")):
+            case "content_block_delta" if is_record(delta := data.get("delta")):
                 return self._go_on(index, delta)
             case "content_block_stop":
                 self._open.pop(index, None)
                 if (signed := self._blocks.pop(index, None)) is not None:
                     self._signed.append(signed)
             case "message_delta":
-                self._count(event.get("usage"))
-                if is_record(delta := event.get("delta")) and isinstance(reason := delta.get("stop_reason"), str):
+                self._count(data.get("usage"))
+                if is_record(delta := data.get("delta")) and isinstance(reason := delta.get("stop_reason"), str):
                     self._reason = reason
             case "message_stop":
                 self.finished = True

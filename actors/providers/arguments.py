@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Iterable
 from typing import Any, cast, final
@@ -10,7 +11,7 @@ import msgspec
 
 from greenroom.protocol.tools import ToolCall
 
-__all__ = ["Spelled", "calls_of", "decode"]
+__all__ = ["Spelled", "calls_of", "decode", "to_json"]
 
 CUT_OFF = "they are cut off, as the answer had become too long"
 
@@ -75,3 +76,8 @@ def decode(data: str | bytes) -> object:
     except (ValueError, RecursionError):
         return None
     return decoded
+
+
+def to_json(value: object) -> str:
+    """The value as compact JSON. Raises TypeError, ValueError or RecursionError for what has none."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

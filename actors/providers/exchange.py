@@ -26,7 +26,7 @@ from greenroom.actors.providers.failures import (
 )
 from greenroom.protocol.agents import Delta, ProviderResult
 from greenroom.protocol.errors import BridgeError, ProviderError
-from greenroom.protocol.sse import SSEParser
+from greenroom.protocol.sse import SSEEvent, SSEParser
 
 __all__ = ["Attempts", "Exchange", "Limits"]
 
@@ -168,8 +168,8 @@ class Exchange:
         if events is None:
             self._finish()
             return
-        for data in events:
-            self._deltas.extend(self._answer.take(data))
+        for event in events:
+            self._deltas.extend(self._answer.take(event))
             if self._answer.finished:
                 self._finish()
                 return
@@ -222,17 +222,17 @@ class _Reading:
         self.alive_at = trio.current_time()
         """When something last came that is no comment."""
 
-    async def events(self, host: str) -> list[str] | None:
-        """The data of those that end in the next piece; `None` at the end of the stream."""
+    async def events(self, host: str) -> list[SSEEvent] | None:
+        """Those that end in the next piece; `None` at the end of the stream."""
         async for piece in self._pieces:
             text = self._decoder.decode(piece)
             self._note(text)
             try:
-                return [event.data for event in self._parser.parse(text)]
+                return self._parser.parse(text)
             except BridgeError:
                 raise protocol_failure(host, f"an event of more than {LARGEST_EVENT:,} characters") from None
         # Some servers leave out the blank line behind the last event.
-        return [event.data for event in self._parser.flush()] or None
+        return self._parser.flush() or None
 
     def _note(self, text: str) -> None:
         for number, line in enumerate(_LINE_END.split(text)):

@@ -62,7 +62,7 @@ def status_failure(response: httpx.Response, body: bytes, now: float) -> Provide
 
 def stream_failure(host: str, error: object) -> ProviderError:
     """What an error within a stream means."""
-    word, message = _told({"error": error})
+    word, message = _told(error)
     busy = word in _BUSY or word in ("429", "503", str(_OVERLOADED))
     return ProviderError(
         "OVERLOAD" if busy else "SERVER",

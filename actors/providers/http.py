@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import os
 import random
 import ssl
@@ -20,6 +19,7 @@ import trio
 
 from greenroom.actors.providers.aborted import refuse_if_set
 from greenroom.actors.providers.answer import Answer
+from greenroom.actors.providers.arguments import to_json
 from greenroom.actors.providers.exchange import Attempts, Exchange, Limits
 from greenroom.actors.providers.history import check_tools
 from greenroom.protocol.agents import ChatMessage, PromptFormat, ProviderOptions, ProviderResult
@@ -73,7 +73,7 @@ class HttpProvider(ABC):
         self.model = model
         self.id = options.get("id") or str(uuid.uuid4())
         self.format = options.get("format")
-        self._url = httpx.URL(base_url.rstrip("/") + self.path)
+        self._url = _url(base_url, self.path)
         self._key_env = key_env
         self._key_file = key_file
         self._key = ""
@@ -120,6 +120,8 @@ class HttpProvider(ABC):
             place, key = f"the environment variable {self._key_env}", os.environ.get(self._key_env, "").strip()
         else:
             return ""
+        if not (key.isascii() and key.isprintable()):
+            raise ConfigError("KEY", f"What {place} holds is no key: it has characters that no key has.")
         if not key:
             raise ConfigError(
                 "KEY", f"There is no key for {self.model} in {place}: put it there.", {"model": self.model}
@@ -154,7 +156,7 @@ class HttpProvider(ABC):
         if self._client is None:
             raise ConfigError("CLOSED", f"The provider of {self.model} is not open: use it within `async with`.")
         check_tools(tools)
-        body = _encoded({**self._body(messages, tools, options), **self._extra})
+        body = self._request(messages, tools, options)
         exchange = Exchange(
             Attempts(
                 send=lambda: self._send(body, cancel),
@@ -171,6 +173,19 @@ class HttpProvider(ABC):
             raise self._without_key(error) from None
         finally:
             await exchange.aclose()
+
+    def _request(
+        self,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[ToolDefinition] | None,
+        options: ProviderOptions | None,
+    ) -> bytes:
+        try:
+            text = to_json({**self._body(messages, tools, options), **self._extra})
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ProviderError("REQUEST", f"What is to be sent is no JSON: {error}.") from None
+        # Half a character, which UTF-8 does not have, is sent as a question mark: backends refuse its escape.
+        return text.encode(errors="replace")
 
     async def _send(self, body: bytes, cancel: CancelToken) -> httpx.Response:
         refuse_if_set(cancel, ProviderResult())
@@ -213,6 +228,11 @@ def _tls() -> ssl.SSLContext:
     return httpx.create_ssl_context()
 
 
-def _encoded(body: dict[str, Any]) -> bytes:
-    """Half a character, which UTF-8 does not have, is sent as a question mark: backends refuse its escape."""
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
+def _url(base_url: str, path: str) -> httpx.URL:
+    try:
+        url = httpx.URL(base_url.rstrip("/") + path)
+    except (httpx.InvalidURL, ValueError):
+        url = httpx.URL("")
+    if url.scheme not in ("http", "https") or not url.host:
+        raise ConfigError("URL", f"{base_url!r} is no base URL of a server: it begins with https:// or http://.")
+    return url

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Unpack, final
 
 from greenroom.actors.providers.answer import Answer
+from greenroom.actors.providers.arguments import to_json
 from greenroom.actors.providers.history import AssistantTurn, SystemTurn, Turn, UserTurn, data_of, mended
 from greenroom.actors.providers.http import HttpOptions, HttpProvider
 from greenroom.actors.providers.openai_answer import OpenAIAnswer
@@ -123,5 +123,4 @@ def _parts(text: str, images: tuple[str, ...]) -> list[dict[str, Any]]:
 
 
 def _call(id: str, call: ToolCall) -> dict[str, Any]:
-    arguments = json.dumps(call.arguments, ensure_ascii=False, separators=(",", ":"))
-    return {"id": id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+    return {"id": id, "type": "function", "function": {"name": call.name, "arguments": to_json(call.arguments)}}

@@ -9,6 +9,7 @@ from greenroom.actors.providers.arguments import Spelled, calls_of, decode
 from greenroom.actors.providers.failures import protocol_failure, stream_failure
 from greenroom.protocol.agents import Delta, ProviderResult, ThinkSplitter, Usage
 from greenroom.protocol.schemas.gates import is_array, is_record
+from greenroom.protocol.sse import SSEEvent
 from greenroom.protocol.tools import ToolCall
 
 __all__ = ["OpenAIAnswer", "Remember"]
@@ -41,11 +42,13 @@ class OpenAIAnswer:
     def complete(self) -> bool:
         return self.finished or self._reason is not None
 
-    def take(self, data: str) -> list[Delta]:
-        if data.strip() == _DONE:
+    def take(self, event: SSEEvent) -> list[Delta]:
+        if event.data.strip() == _DONE:
             self.finished = True
             return []
-        return self._chunk(decode(data), "delta")
+        if event.event == "error":
+            raise stream_failure(self._host, decode(event.data))
+        return self._chunk(decode(event.data), "delta")
 
     def take_whole(self, body: object) -> list[Delta]:
         deltas = self._chunk(body, "message")

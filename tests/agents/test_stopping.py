@@ -305,6 +305,14 @@ async def test_an_agent_that_would_wait_for_itself_over_another_is_refused(stage
     assert stage.names.count("start") == 2
 
 
+async def test_a_run_is_started_once(stage: Stage) -> None:
+    run = stage.agent(ProviderResult("f")).stream()
+    async with run:
+        await run.result()
+    with pytest.raises(RuntimeError, match="once"):
+        await run.__aenter__()
+
+
 async def test_an_agent_cannot_ask_the_terminal_that_it_operates(stage: Stage) -> None:
     async def ask() -> Any:
         return await stage.runtime.ask("planner", FORM)

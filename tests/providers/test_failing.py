@@ -20,7 +20,7 @@ from greenroom.actors.providers.openai import OpenAIProvider
 from greenroom.actors.system import open_runtime
 from greenroom.protocol.agents import ChatMessage, Delta, MessageInput, ProviderResult
 from greenroom.protocol.errors import ConfigError, ProviderError
-from greenroom.protocol.tools import ToolDefinition
+from greenroom.protocol.tools import ToolCall, ToolDefinition
 from greenroom.runtime.cancel import Cancel
 from tests.providers.conftest import GO, KEY, answer, failure, pieces
 from tests.providers.server import Act, Gesture, ModelServer, event, sse
@@ -123,8 +123,11 @@ async def test_only_an_answer_of_which_nothing_was_given_out_is_tried_again(
 
 
 @pytest.mark.case("reports/providers", 2)
-async def test_an_error_after_two_pieces_keeps_what_came(server: ModelServer, openai: OpenAIProvider) -> None:
-    server.plays(sse(H, H, {"error": {"message": "broken"}}))
+@pytest.mark.parametrize("last", [sse({"error": {"message": "broken"}}), event({"message": "broken"}, "error")])
+async def test_an_error_after_two_pieces_keeps_what_came(
+    server: ModelServer, openai: OpenAIProvider, last: bytes
+) -> None:
+    server.plays(sse(H, H) + last)
     error = await failure(openai)
     assert (error.kind, error.context["partial"]) == ("server", "hh")
     assert "broken" in error.message
@@ -268,7 +271,26 @@ async def test_what_no_backend_takes_is_not_sent(server: ModelServer, keyed: Non
         for image in ("AAAA", "!"):
             error = await failure(provider, [ChatMessage("1", "user", "look", images=(image,))])
             assert error.kind == "request"
+        for value in (float("nan"), {1j}):
+            said = ChatMessage("1", "assistant", "", (ToolCall("1", "e", {"v": value}),))
+            assert (await failure(provider, [said])).kind == "request"
     assert server.received == []
+
+
+@pytest.mark.parametrize("url", ["", "api.openai.com/v1", "ftp://host", "http://", "http://\0"])
+def test_a_base_url_that_is_none_is_refused(url: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        OpenAIProvider("m", base_url=url)
+    assert refused.value.code == "URL"
+
+
+@pytest.mark.parametrize("key", ["", " ", "kéy", "a\nb"])
+async def test_a_key_that_is_none_is_refused_and_not_shown(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+    monkeypatch.setenv("MODEL_KEY", key)
+    with pytest.raises(ConfigError) as refused:
+        await OpenAIProvider("m", key_env="MODEL_KEY").__aenter__()
+    assert refused.value.code == "KEY"
+    assert not key.strip() or key not in refused.value.message
 
 
 async def test_the_key_comes_from_a_file_or_from_the_environment(
