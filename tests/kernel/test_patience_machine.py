@@ -244,7 +244,16 @@ class Clocks(RuleBasedStateMachine):
         if waiting.outcome != "refused":
             self.waits.append(waiting)
 
-    def wait(self, data: st.DataObject, kind: Kind, place: Any) -> None:
+    @precondition(lambda self: any(scope.host is None for scope in self.scopes) and any(self.parents.values()))
+    @rule(data=st.data(), join_first=st.booleans())
+    def join_somebody_above_one_who_asks(self, data: st.DataObject, join_first: bool) -> None:
+        scope = next(scope for scope in self.scopes if scope.host is None)
+        child, parent = data.draw(st.sampled_from([(child, over) for child, over in self.parents.items() if over]))
+        waits: list[tuple[Kind, Any, str]] = [("join", scope, str(parent)), ("person", (child, "work"), "ann")]
+        for kind, place, to in waits if join_first else reversed(waits):
+            self.wait(data, kind, place, to)
+
+    def wait(self, data: st.DataObject, kind: Kind, place: Any, to: str | None = None) -> None:
         """Begin a wait there; in somebody's name, perhaps."""
         if kind != "person" and not self.refs:
             return
@@ -252,7 +261,9 @@ class Clocks(RuleBasedStateMachine):
         if part == "handler" and any((wait.host, wait.part) == (host, "handler") for wait in self.waits):
             return
         waiting = Waiting(kind, host, part, around)
-        to = data.draw(st.sampled_from(PERSONS if kind == "person" else list(self.refs)))
+        if to is None:
+            to = data.draw(st.sampled_from(PERSONS if kind == "person" else list(self.refs)))
+        assert to is not None
         waiting.goals = {"person": [("person", to)], "keep": [(to, "handler")]}.get(
             kind, [(to, "handler"), (to, "work")]
         )
@@ -355,4 +366,4 @@ class Clocks(RuleBasedStateMachine):
 
 
 TestClocks = Clocks.TestCase
-TestClocks.settings = settings(max_examples=300, stateful_step_count=25)
+TestClocks.settings = settings(max_examples=150, stateful_step_count=25)
