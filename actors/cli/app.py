@@ -39,9 +39,26 @@ COMMANDS: Final[tuple[Callable[..., Awaitable[int]], ...]] = (
 _UNWRITTEN: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 """Why a file does not take what is printed into it."""
 
+_HELP: Final = """Agents, people and programs ask each other whole forms, and nobody waits in a circle.
+
+See it happen, then serve a terminal, ask it from another shell, and answer:
+
+    greenroom demo
+    greenroom serve --terminal reviewer
+    greenroom ask reviewer examples/release-review.json
+    greenroom attach reviewer
+
+A gateway elsewhere is named by GREENROOM_URL, and a token for it is taken from GREENROOM_TOKEN.
+"""
+
+_CODES: Final = (
+    "Exit codes: 0 done, 1 refused or failed (standard error says why), 2 wrong usage, 130 Ctrl-C, 143 SIGTERM."
+)
+
 app = App(
     name="greenroom",
-    help="Agents, people and programs ask each other whole forms, and nobody waits in a circle.",
+    help=_HELP,
+    help_epilogue=_CODES,
     version_flags=["--version"],
     result_action="return_value",
 )

@@ -324,9 +324,9 @@ async def _run(stage: Stage) -> int:
 
 
 async def demo(*, break_: Annotated[str | None, Parameter(name="--break")] = None) -> int:
-    """Play a release that needs a person's approval, on a real server and in a few seconds.
+    """Play a release that needs a person's approval, in a few seconds.
 
-    Exits with 0 only if every step has really happened.
+    A real server, real connections, and a check after each step: exits with 0 only if every one has really happened.
 
     Parameters
     ----------

@@ -209,10 +209,10 @@ def _terminal(call: Call, name: str, may: Callable[[str], bool], grant: str) -> 
         raise _denied(f"{grant} the terminal {name}", grant)
     known = _known(call)
     more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
+    there = f"There {'is' if len(known) == 1 else 'are'} {', '.join(known[:_NAMED])}{more}." if known else ""
     raise TerminalError(
         "TARGET",
-        f"There is no terminal {name}. "
-        + (f"There are {', '.join(known[:_NAMED])}{more}." if known else "There is none yet."),
+        f"There is no terminal {name}. {there or 'There is none yet.'}",
         {"to": name, "known": known},
     )
 

@@ -491,7 +491,8 @@ class TerminalManager:
         names = ", ".join(known[:20]) + (f" and {len(known) - 20} more" if len(known) > 20 else "")
         return TerminalError(
             "TARGET",
-            f"There is no terminal {to}. " + (f"There are {names}." if known else "There is none yet; add it first."),
+            f"There is no terminal {to}. "
+            + (f"There {'is' if len(known) == 1 else 'are'} {names}." if known else "There is none yet; add it first."),
             {"to": to, "known": known},
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import time
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from greenroom.actors.cli.app import COMMANDS
 from greenroom.actors.cli.demo import STEPS
 from tests.cli.conftest import ROOT, SECONDS, Server, begin, run
 
@@ -150,11 +152,20 @@ def test_a_port_that_is_taken_is_refused_in_words(shared_server: Server) -> None
     assert "in use" in ended.err
 
 
-@pytest.mark.parametrize("words", [[], ["serve"], ["ask"], ["pending"], ["answer"], ["tree"], ["demo"]], ids=" ".join)
-def test_everything_has_a_help(words: list[str]) -> None:
-    ended = run(*words, "--help")
+@pytest.mark.parametrize("command", [command.__name__ for command in COMMANDS])
+def test_every_command_says_what_it_does_with_an_example_and_its_exit_codes(command: str) -> None:
+    ended = run(command, "--help")
     assert ended.code == 0
-    assert "Usage: greenroom" in ended.out
+    assert f"Usage: greenroom {command}" in ended.out
+    assert command == "demo" or re.search(rf"^ .*greenroom {command} ", ended.out, re.MULTILINE)
+    assert "Exit codes: 0 done, 1 refused or failed" in ended.out
+
+
+def test_the_help_names_every_command_and_the_first_steps() -> None:
+    ended = run("--help")
+    assert ended.code == 0
+    assert all(f" {command.__name__} " in ended.out for command in COMMANDS)
+    assert "greenroom demo" in ended.out
 
 
 def test_the_demo_happens() -> None:

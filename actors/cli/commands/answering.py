@@ -23,6 +23,10 @@ __all__ = ["answer", "attach", "pending"]
 async def pending(terminal: str | None = None, /, *, json_: AsJson = False, url: Url = DEFAULT_URL) -> int:
     """List the forms that wait for an answer.
 
+    `greenroom answer` takes their ids, or the first characters of one.
+
+        greenroom pending reviewer --json
+
     Parameters
     ----------
     terminal
@@ -57,7 +61,13 @@ def _row(record: PendingForm) -> tuple[str, ...]:
 
 
 async def answer(terminal: str, id: str, values: JsonFile, /, *, url: Url = DEFAULT_URL) -> int:
-    """Answer a pending form. All of the values are accepted, or none and each field at fault is named.
+    """Answer a pending form, with values from a file.
+
+    All of the values are accepted, or none: then each field at fault is named, and the form still waits.
+
+        echo '{"publish": false, "reason": "Not on a Friday."}' | greenroom answer reviewer 3f2a -
+
+    Exits with 0 when they were accepted, and 1 when they were not, or no such form waits.
 
     Parameters
     ----------
@@ -98,9 +108,17 @@ async def _whole_id(client: Client, terminal: str, id: str) -> str:
 
 
 async def attach(name: str, /, *, url: Url = DEFAULT_URL) -> int:
-    """Answer the forms that are asked of a terminal, one after another. Ctrl-C leaves; what is not answered stays.
+    """Answer the forms of a terminal, one after another.
 
-    At a terminal every field is a prompt. Where the input is piped in, every field takes a line of it.
+    At a terminal every field is a prompt; Ctrl-C leaves, and so does q between two forms. Where the input is piped in,
+    every field takes a line of it: a number for a choice, several with commas between, y or n, nothing for the default.
+    An editor takes lines up to one with a single dot, and several files come one a line, up to an empty one. A form
+    that the input has no lines for is not answered.
+
+        printf '%s\\n' y 'Read every change.' . 1 25 '' 1,3 | greenroom attach reviewer
+
+    Exits with 0 when it was left, with 1 when the input ended before a form was answered, which then still waits, and
+    with 130 after Ctrl-C.
 
     Parameters
     ----------

@@ -26,7 +26,13 @@ async def ask(
     timeout: Seconds | None = None,
     url: Url = DEFAULT_URL,
 ) -> int:
-    """Ask a terminal a form, wait for the answer and print it as JSON. Ctrl-C withdraws the form.
+    """Ask a terminal a form, and print the answer as JSON.
+
+    Waits until somebody has answered. Ctrl-C and SIGTERM take the form back, from every screen.
+
+        greenroom ask reviewer examples/release-review.json --as release-agent --timeout 600
+
+    Exits with 0 when it was answered, and 1 when it was refused, or nobody has answered in time.
 
     Parameters
     ----------

@@ -23,6 +23,10 @@ async def tree(
 ) -> int:
     """Draw every actor of a running gateway, and who waits for whom.
 
+    With --watch it goes on, until q or Ctrl-C; where the output is no terminal, each change is printed.
+
+        greenroom tree --watch
+
     Parameters
     ----------
     watch_

@@ -48,7 +48,12 @@ async def serve(
     cert: Path | None = None,
     key: Path | None = None,
 ) -> int:
-    """Serve terminals to people and programs until Ctrl-C or SIGTERM. SIGHUP reads the tokens again.
+    """Serve terminals to people and programs.
+
+    Prints its address, and goes on until Ctrl-C or SIGTERM; SIGHUP reads the tokens again. People answer with a
+    browser at http://127.0.0.1:8642, or with `greenroom attach`.
+
+        greenroom serve --terminal reviewer --terminal ops
 
     Without tokens every program of this machine may do everything, and no other machine reaches the gateway. A token
     is named in the file by the environment variable that holds it, or by its SHA-256; clients find theirs in

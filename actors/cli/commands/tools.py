@@ -26,6 +26,10 @@ __all__ = ["call", "infer", "tools"]
 async def tools(name: str | None = None, /, *, json_: AsJson = False, url: Url = DEFAULT_URL) -> int:
     """List the tools that can be called, or show what one of them takes.
 
+    They are called with `greenroom call`.
+
+        greenroom tools workspace
+
     Parameters
     ----------
     name
@@ -82,7 +86,13 @@ async def call(
     json_: AsJson = False,
     url: Url = DEFAULT_URL,
 ) -> int:
-    """Call a tool and print what it returns: rows as a table, text as it is, everything else as JSON.
+    """Call a tool and print what it returns.
+
+    Rows are printed as a table, text as it is, everything else as JSON. Ctrl-C and SIGTERM cancel the call.
+
+        greenroom call describe '{"name": "describe"}'
+
+    Exits with 0 when it succeeded, and 1 when it failed.
 
     Parameters
     ----------
@@ -127,7 +137,11 @@ async def infer(
     format: Annotated[bool, Parameter(negative=())] = False,
     enum: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
-    """Print the JSON Schema that samples have in common. It needs no gateway.
+    """Print the JSON Schema that samples have in common.
+
+    It needs no gateway.
+
+        echo '[{"a": 1}, {"a": 2, "b": null}]' | greenroom infer -
 
     Parameters
     ----------
