@@ -1,12 +1,14 @@
 """`python -m bench.fresh MODULE FUNCTION COUNT`: the resident memory, in bytes, of a process that does only this.
 
-A function that measures twice counts what came between: where it builds too few things to outweigh the process itself.
+A function that measures before it builds, with `last=False`, counts what came since: where it builds too few things to
+outweigh the process itself.
 """
 
 from __future__ import annotations
 
 import gc
 import importlib
+import os
 import resource
 import sys
 from functools import partial
@@ -23,15 +25,18 @@ def main(module: str, function: str, count: int) -> None:
     """Build `count` things with a declared function and print what the process then holds."""
     raise_descriptor_limit()
     build: Build = getattr(importlib.import_module(module), function)
-    measured: list[int] = []
+    before = 0
 
-    def measure() -> None:
+    def measure(*, last: bool = True) -> None:
+        nonlocal before
         gc.collect()
-        measured.append(_resident())
+        if last:
+            print(_resident() - before, flush=True)
+            os._exit(0)  # taking a hundred thousand things down again would take as long as building them
+        before = _resident()
 
     trio.run(partial(build, count, measure))
-    before, resident = measured if len(measured) == 2 else (0, *measured)
-    print(resident - before)
+    raise AssertionError(f"{function} has built, and did not say that it can be measured")
 
 
 def _resident() -> int:

@@ -13,11 +13,23 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import trio
 
-__all__ = ["ROUNDS", "SECONDS", "Measured", "cost", "declared", "measure", "memory", "rate", "times", "workload"]
+__all__ = [
+    "ROUNDS",
+    "SECONDS",
+    "Measure",
+    "Measured",
+    "cost",
+    "declared",
+    "measure",
+    "memory",
+    "rate",
+    "times",
+    "workload",
+]
 
 ROUNDS = 5
 SECONDS = 57.0
@@ -27,7 +39,15 @@ _HERE = Path(__file__).parent
 _CHECKPOINTS = 15_000
 
 Number = Callable[[], float] | Callable[[], Awaitable[float]]
-Build = Callable[[int, Callable[[], None]], Awaitable[None]]
+
+
+class Measure(Protocol):
+    """What a function calls when what is to be measured is there; the process ends then, unless it was not the last."""
+
+    def __call__(self, *, last: bool = True) -> None: ...
+
+
+Build = Callable[[int, Measure], Awaitable[None]]
 F = TypeVar("F", bound=Callable[..., Any])
 
 

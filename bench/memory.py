@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import trio
 import trio.testing
 
 from bench.gateway import peers
-from bench.harness import memory, workload
+from bench.harness import Measure, memory, workload
 from greenroom import (
     Agent,
     FormSchema,
@@ -47,7 +46,7 @@ def _terminals(runtime: Runtime) -> list[Terminal]:
 
 
 @memory("memory/parked-ask", count=100_000)
-async def parked_ask(count: int, measure: Callable[[], None]) -> None:
+async def parked_ask(count: int, measure: Measure) -> None:
     """Asks with their waiting tasks, over 100 terminals, each with a schema object of its own."""
     async with open_runtime(tune_gc=True) as runtime:
         for number in range(TERMINALS):
@@ -64,24 +63,26 @@ async def parked_ask(count: int, measure: Callable[[], None]) -> None:
 
 
 @memory("memory/idle-terminal", count=100_000)
-async def idle_terminal(count: int, measure: Callable[[], None]) -> None:
+async def idle_terminal(count: int, measure: Measure) -> None:
     """Terminals that have had one ask and its answer each."""
     async with open_runtime(tune_gc=True) as runtime:
         terminals, schema = runtime.terminals, _distinct_schema()
-        for number in range(count):
-            name = f"terminal-{number}"
-            terminals.add(name)
+        for first in range(0, count, BATCH):
+            names = [f"terminal-{number}" for number in range(first, first + BATCH)]
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(functools.partial(terminals.ask, "agent", name, Form(schema)))
+                for name in names:
+                    terminals.add(name)
+                    nursery.start_soon(functools.partial(terminals.ask, "agent", name, Form(schema)))
                 await trio.testing.wait_all_tasks_blocked()
-                (record,) = terminals.pending(name)
-                assert (await terminals.answer(name, record.id, ONE["valid"])).success
+                for name in names:
+                    (record,) = terminals.pending(name)
+                    assert (await terminals.answer(name, record.id, ONE["valid"])).success
         await trio.testing.wait_all_tasks_blocked()
         measure()
 
 
 @memory("memory/idle-connection", count=10_000)
-async def idle_connection(count: int, measure: Callable[[], None]) -> None:
+async def idle_connection(count: int, measure: Measure) -> None:
     """WebSockets that are attached to a terminal where nothing happens; their other ends are in another process."""
     async with open_runtime(tune_gc=True) as runtime:
         gateway = await runtime.serve()
@@ -94,11 +95,11 @@ async def idle_connection(count: int, measure: Callable[[], None]) -> None:
 
 
 @memory("memory/live-agent", count=1_000)
-async def live_agent(count: int, measure: Callable[[], None]) -> None:
+async def live_agent(count: int, measure: Measure) -> None:
     """Agents in the middle of a run: each has a caller, and a tool call that goes on."""
     provider = ScriptedProvider([ProviderResult("", tools=(ToolCall("1", "wait", {}),))], record=False)
     async with open_runtime(tune_gc=True) as runtime, trio.open_nursery() as nursery:
-        measure()  # a process without agents is as large as a thousand of them
+        measure(last=False)  # a process without agents is as large as a thousand of them
         for number in range(count):
             agent = runtime.agents.add(Agent(provider, id=f"agent-{number}", tools=[Tool("wait", trio.sleep_forever)]))
             agent.context.messages.add(MessageInput("user", "Begin."))

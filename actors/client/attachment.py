@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, final
 
 import trio
+from msgspec import UnsetType
 
 from greenroom.protocol.errors import RpcError
 from greenroom.protocol.rpc import Attachment, FormExpired, FormPending, TerminalEvent
@@ -42,6 +43,10 @@ class AttachedTerminal:
         self.pending: dict[str, PendingForm] = {}
         """By id, oldest first. Kept current whether or not events are taken."""
         self._attached = False
+        self._following: set[str] = set()
+        """Forms that are pending and were not shown yet."""
+        self._whole = trio.Event()
+        """All that was pending in the beginning has been shown."""
         self._send, self._receive = trio.open_memory_channel[TerminalEvent](buffer)
         self._error: RpcError | None = None
 
@@ -67,6 +72,12 @@ class AttachedTerminal:
 
     # ---------------------------------------------------------------- what the client calls
 
+    async def wait_whole(self) -> None:
+        """Wait until all that was pending has been shown. Raises the RpcError with which it ended before that."""
+        await self._whole.wait()
+        if self._error is not None:
+            raise self._error
+
     @property
     def begun(self) -> bool:
         """It has been attached once."""
@@ -74,26 +85,43 @@ class AttachedTerminal:
 
     def resume(self, attachment: Attachment) -> None:
         """Attached again after the connection was lost: tell what is new, and what has gone meanwhile."""
-        there = {form.id: form for form in attachment.pending}
+        self._following = _following(attachment)
+        there = {form.id for form in attachment.pending} | self._following
         for id in [id for id in self.pending if id not in there]:
             self.take(FormExpired(terminal=self.name, id=id, reason="missed"))
-        for id, form in there.items():
-            if id not in self.pending:
-                self.take(FormPending(terminal=self.name, form=form))
+        for form in attachment.pending:
+            self.take(FormPending(terminal=self.name, form=form))
+        self._look_whether_whole()
 
     def begin(self, attachment: Attachment) -> None:
         """Start from what was pending when the server began to notify."""
         self.pending = {form.id: form for form in attachment.pending}
+        self._following = _following(attachment)
         self._attached = True
+        self._look_whether_whole()
 
     def take(self, event: TerminalEvent) -> None:
-        """Something happened. Before `begin` it is part of what that brings."""
+        """Something happened. Until all is there that was pending in the beginning, it is part of that."""
         if not self._attached:
             return
         if isinstance(event, FormPending):
-            self.pending[event.form.id] = event.form
+            self._following.discard(event.form.id)
+            known = event.form.id in self.pending
+            self.pending.setdefault(event.form.id, event.form)
         else:
+            self._following.discard(event.id)
+            known = False
             self.pending.pop(event.id, None)
+        if not self._whole.is_set():
+            self._look_whether_whole()
+        elif not known:
+            self._tell(event)
+
+    def _look_whether_whole(self) -> None:
+        if not self._following:
+            self._whole.set()
+
+    def _tell(self, event: TerminalEvent) -> None:
         try:
             self._send.send_nowait(event)
         except trio.WouldBlock:
@@ -113,3 +141,8 @@ class AttachedTerminal:
         if self._error is None:
             self._error = error
         self._send.close()
+        self._whole.set()
+
+
+def _following(attachment: Attachment) -> set[str]:
+    return set() if isinstance(attachment.following, UnsetType) else set(attachment.following)

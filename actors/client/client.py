@@ -173,6 +173,8 @@ class Client:
         """Calls that were cancelled while there was no connection, so that the server does not know it yet."""
         self._calls = 0
         self._pending: dict[frames.RequestId, _Pending[Any]] = {}
+        self._own: set[frames.RequestId] = set()
+        """Calls with which it takes up a new connection: the next one has others."""
         self._attached: dict[str, list[AttachedTerminal]] = {}
         self._ended = False
         self._away = trio.CancelScope()
@@ -314,6 +316,7 @@ class Client:
         self._attached.setdefault(name, []).append(terminal)
         try:
             await self._call(ATTACH.name, AttachTerminal(terminal=name), ATTACH.read, terminal.begin)
+            await terminal.wait_whole()
             yield terminal
         finally:
             terminal.end(None)
@@ -389,8 +392,11 @@ class Client:
     def _come_back(self, socket: FrameSocket) -> None:
         """Take up everything on a new connection: who this is, what it looks at, and what it waits for."""
         logger.info("The connection to the gateway is back.")
+        for id in self._own:
+            self._pending.pop(id, None)
         self._calls += 1
         hello, greeting = self._calls, Hello(client=self._id)
+        self._own = {hello}
         socket.send(frames.request(hello, HELLO.name, greeting))
         for name, terminals in self._attached.items():
             self._calls += 1
@@ -398,6 +404,7 @@ class Client:
             if again:
                 call = _Pending(ATTACH.name, AttachTerminal(terminal=name), ATTACH.read, _each(again))
                 self._pending[self._calls] = call
+                self._own.add(self._calls)
         abandoned, self._abandoned = self._abandoned, {}
         for id, pending in (*self._pending.items(), *abandoned.items()):
             params = pending.params

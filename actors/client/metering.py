@@ -34,6 +34,20 @@ class MeteredStream(trio.abc.Stream):
     function given to `watch`; nothing more is handed on then, and what still comes is dropped until the peer ends it.
     """
 
+    __slots__ = (
+        "_begun",
+        "_fault",
+        "_fragments",
+        "_held",
+        "_idle",
+        "_in_head",
+        "_limits",
+        "_payload",
+        "_size",
+        "_stream",
+        "_tell",
+    )
+
     def __init__(self, stream: GuardedStream, limits: SocketLimits) -> None:
         self._stream = stream
         self._limits = limits

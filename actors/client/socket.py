@@ -6,7 +6,6 @@ does not read, a cancelled send leaves half a frame on the wire, and closing wai
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from math import inf
@@ -82,6 +81,25 @@ class FrameSocket:
     `close` must be called in the end, whatever happened.
     """
 
+    __slots__ = (
+        "_drained",
+        "_limits",
+        "_over_by",
+        "_queue",
+        "_queued_bytes",
+        "_reading",
+        "_stop_reader",
+        "_stream",
+        "_writer",
+        "_ws",
+        "code",
+        "reason",
+    )
+
+    code: int | None
+    """Why it ends, as a close code of RFC 6455; None while it goes on."""
+    reason: str
+
     def __init__(
         self,
         ws: WebSocketConnection,
@@ -93,13 +111,14 @@ class FrameSocket:
         self._stream = stream
         self._limits = limits
         self._stop_reader = stop_reader
-        self._queue: deque[bytes] = deque()
+        self._queue: list[bytes] = []  # a deque takes 700 bytes, and most connections are idle
         self._queued_bytes = 0
         self._writer = trio.lowlevel.ParkingLot()
         self._reading = trio.CancelScope()
+        self._drained: trio.Event | None = None
+        """Somebody waits for it; nobody does on most connections."""
         self._over_by = inf
-        self.code: int | None = None
-        """Why it ends, as a close code of RFC 6455; None while it goes on."""
+        self.code = None
         self.reason = ""
 
     @property
@@ -111,23 +130,36 @@ class FrameSocket:
         """Start the writer and the heartbeat. They end with the nursery, which never sees them fail."""
         nursery.start_soon(self._write, nursery)
 
-    def send(self, frame: bytes) -> None:
+    def send(self, frame: bytes, *, asked: bool = False) -> None:
         """Put one message into the line of those to be sent; returns at once.
 
-        A line that is full ends the connection: its peer does not keep up. After an end the message is dropped.
+        A line that is full ends the connection: its peer does not keep up. What the peer has `asked` for finds room,
+        however large it is, unless the line is half full. After an end the message is dropped.
         """
         if self.code is not None:
             return
-        if self._queue and (
-            len(self._queue) >= self._limits.queued_frames
-            or self._queued_bytes + len(frame) > self._limits.queued_bytes
-        ):
+        if self._queue and (self._is_half_full() if asked else self._is_full(len(frame))):
             self._queue.clear()
             self.end(TRY_AGAIN, "too slow: connect again, what is pending will be shown again")
             return
         self._queue.append(frame)
         self._queued_bytes += len(frame)
         self._writer.unpark()
+
+    def _is_full(self, more: int) -> bool:
+        most = self._limits
+        return len(self._queue) >= most.queued_frames or self._queued_bytes + more > most.queued_bytes
+
+    def _is_half_full(self) -> bool:
+        return 2 * len(self._queue) > self._limits.queued_frames or 2 * self._queued_bytes > self._limits.queued_bytes
+
+    async def drain(self) -> None:
+        """Wait until nothing waits to be sent: one message fits then, however large. No deadline but that of a send."""
+        await trio.lowlevel.checkpoint()
+        while self._queue:
+            if self._drained is None:
+                self._drained = trio.Event()
+            await self._drained.wait()
 
     def end(self, code: int, reason: str = "") -> None:
         """Begin to end: `read` returns, and `close` will tell the peer. Only the first end counts."""
@@ -142,15 +174,21 @@ class FrameSocket:
             self._over_by = trio.current_time() + self._limits.close_timeout
             self._stream.hurry(self._limits.close_timeout)
 
-    async def read(self, handle: Callable[[str | bytes], object]) -> None:
+    async def read(self, handle: Callable[[str | bytes], object], *, paced: bool = False) -> None:
         """Hand each message to `handle`, in order, until the connection ends; without a deadline but the heartbeat's.
+
+        With `paced`, a peer that lets half a line of messages wait is not listened to before it has read them, so that
+        what it asks for all at once comes one after another. Only one end of a connection may do so.
 
         What `handle` raises is raised here. On every way out the connection has begun to end.
         """
         try:
             with self._reading:
                 while True:
-                    handle(await self._ws.get_message())
+                    message = await self._ws.get_message()
+                    if paced and self._is_half_full():
+                        await self.drain()
+                    handle(message)
         except ConnectionClosed as closed:
             self.end(*((closed.reason.code, closed.reason.reason or "") if closed.reason else (ABNORMAL, "")))
         finally:
@@ -172,7 +210,10 @@ class FrameSocket:
                 # Taken from the line when it is sent: if that is cancelled before it began, `close` sends it.
                 await self._ws.send_message(self._queue[0].decode())
                 if self._queue:
-                    self._queued_bytes -= len(self._queue.popleft())
+                    self._queued_bytes -= len(self._queue.pop(0))
+                if self._drained is not None and not self._queue:
+                    self._drained.set()
+                    self._drained = None
         except ConnectionClosed:
             self.end(ABNORMAL, "the peer takes nothing any more")
 

@@ -23,6 +23,13 @@ class GuardedStream(trio.abc.Stream):
     `aclose` only hands the stream back to its owner, who alone ends it: politely with `linger`, or at once with `kill`.
     """
 
+    __slots__ = ("_front", "_inner", "_limit", "_send_timeout", "_sending", "dead", "released")
+
+    dead: bool
+    """Nothing can be sent any more: a send failed, or it was killed."""
+    released: bool
+    """The protocol on top has closed it; what follows is up to the owner."""
+
     def __init__(self, inner: trio.abc.Stream, *, send_timeout: float) -> None:
         self._inner = inner
         self._send_timeout = send_timeout
@@ -30,9 +37,7 @@ class GuardedStream(trio.abc.Stream):
         self._limit = inf
         self._sending: trio.CancelScope | None = None
         self.dead = False
-        """Nothing can be sent any more: a send failed, or it was killed."""
         self.released = False
-        """The protocol on top has closed it; what follows is up to the owner."""
 
     def put_back(self, data: bytes) -> None:
         """Let the next reads begin with `data`."""

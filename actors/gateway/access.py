@@ -100,6 +100,7 @@ class Access:
         self._clock = clock
         self._failures: dict[str, tuple[int, float]] = {}
         self._usage: dict[str, Usage] = {}
+        self._anybody = Caller("local", EVERYTHING, None, self._usage_of(""))
         self.open = not self._tokens
         """No token was configured when it was made. It stays as it is: taking the last token away opens nothing."""
 
@@ -115,7 +116,7 @@ class Access:
     def identify(self, presented: str | None) -> Caller | None:
         """Who presents this token; None: nobody who may come in. Looks at every token, whichever fits."""
         if self.open:
-            return Caller("local", EVERYTHING, None, self._usage_of(""))
+            return self._anybody
         digest = _digest(presented or "")
         found: AccessToken | None = None
         for token in self._tokens:

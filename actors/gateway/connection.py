@@ -178,34 +178,43 @@ class Connection(Actor):
     async def _converse(self, http: HttpConnection) -> Caller | None:
         """Answer requests until one wants a WebSocket: who wants it. None: there are no more."""
         try:
-            while (request := await http.read()) is not None:
-                self._check(request)
-                caller = self._front.access.identify(_presented(request))
-                if caller is not None:
-                    self._front.doorstep.depart(self)
-                if request.path != RPC_PATH:
-                    response = await self._respond(request)
-                elif caller is None:
-                    # Before anything else: a browser, whose scripts never see why a WebSocket failed, asks without one.
-                    response = text_response(401, REFUSAL, ("WWW-Authenticate", "Bearer"))
-                elif (objection := upgrade_objection(request)) is not None:
-                    response = objection
-                elif caller.token is not None and caller.usage.connections >= self._front.limits.connections:
-                    response = text_response(429, "This token has as many connections open as it may.")
-                else:
-                    http.hand_over()
-                    caller.usage.connections += 1  # before anything is waited for; `_serve_rpc` takes it back
-                    return caller
-                if response.status == 401:
-                    # Whoever guesses waits longer each time; nobody else does.
-                    await trio.sleep(self._front.access.failed(self._peer))
-                if not await http.answer(response):
-                    await self._linger()
-                    break
-                self._wait_at_the_door()
+            with http.patience:
+                return await self._answer_requests(http)
+            refusal = http.late()
         except Refused as refused:
-            await http.refuse(refused.response)
+            refusal = refused.response
+        if refusal is not None:
+            await http.refuse(refusal)
             await self._linger()
+        return None
+
+    async def _answer_requests(self, http: HttpConnection) -> Caller | None:
+        access, limits = self._front.access, self._front.limits
+        while (request := await http.read()) is not None:
+            self._check(request)
+            caller = access.identify(None if access.open else _presented(request))
+            if caller is not None:
+                self._front.doorstep.depart(self)
+            if request.path != RPC_PATH:
+                response = await self._respond(request)
+            elif caller is None:
+                # Before anything else: a browser, whose scripts never see why a WebSocket failed, asks without one.
+                response = text_response(401, REFUSAL, ("WWW-Authenticate", "Bearer"))
+            elif (objection := upgrade_objection(request)) is not None:
+                response = objection
+            elif caller.token is not None and caller.usage.connections >= limits.connections:
+                response = text_response(429, "This token has as many connections open as it may.")
+            else:
+                http.hand_over()
+                caller.usage.connections += 1  # before anything is waited for; `_serve_rpc` takes it back
+                return caller
+            if response.status == 401:
+                # Whoever guesses waits longer each time; nobody else does.
+                await trio.sleep(access.failed(self._peer))
+            if not await http.answer(response):
+                await self._linger()
+                return None
+            self._wait_at_the_door()
         return None
 
     async def _linger(self) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterable, AsyncIterator
 from contextlib import suppress
 from email.utils import formatdate
+from functools import lru_cache
 from http import HTTPStatus
+from math import inf
 from typing import Final, final
 from urllib.parse import unquote
 
@@ -19,6 +22,7 @@ from greenroom.actors.client.stream import GuardedStream
 __all__ = ["HttpConnection", "HttpRequest", "HttpResponse", "Refused", "text_response"]
 
 _RECEIVE: Final = 16_384
+_END: Final = h11.EndOfMessage()
 
 
 class HttpRequest(msgspec.Struct, frozen=True):
@@ -105,24 +109,35 @@ class HttpConnection:
         self._raw = b""
         """What was received of the head of the request that is read or answered now."""
         self._method = ""
+        self.patience = trio.CancelScope()
+        """Around all reading of requests; one for each request would cost as much as four scheduler rounds."""
 
     async def read(self) -> HttpRequest | None:
-        """The next request's head; None when the peer has ended, or sends nothing for as long as a head may take.
+        """The next request's head; None when the peer has ended. To be called within `patience`, which is cancelled if
+        the head takes too long.
 
-        Raises Refused for a head that is malformed (400), too large (431) or too slow (408).
+        Raises Refused for a head that is malformed (400) or too large (431).
         """
-        with trio.move_on_after(self._head_timeout):
+        self.patience.deadline = trio.current_time() + self._head_timeout
+        try:
             return await self._read()
-        if self._raw:
-            raise Refused(text_response(408, f"The head of a request has to come within {self._head_timeout:g} s."))
-        return None
+        finally:
+            self.patience.deadline = inf
+
+    def late(self) -> HttpResponse | None:
+        """What to answer once `patience` was cancelled: nothing if no part of a head had come."""
+        if not self._raw:
+            return None
+        return text_response(408, f"The head of a request has to come within {self._head_timeout:g} s.")
 
     async def _read(self) -> HttpRequest | None:
         try:
-            while (event := self._protocol.next_event()) is h11.NEED_DATA:
+            event = self._protocol.next_event() if self._raw else h11.NEED_DATA
+            while event is h11.NEED_DATA:
                 data = await self._stream.receive_some(_RECEIVE)
                 self._raw += data
                 self._protocol.receive_data(data)
+                event = self._protocol.next_event()
         except h11.RemoteProtocolError as error:
             status = error.error_status_hint
             why = "The head of a request is too long." if status == 431 else "This is no HTTP/1.1 request."
@@ -152,16 +167,23 @@ class HttpConnection:
 
         Raises Refused for a body that is malformed, or breaks off (400), and if it is not there by the deadline (408).
         """
-        with trio.move_on_at(deadline):
-            try:
-                if self._protocol.they_are_waiting_for_100_continue:
-                    await self._send_events(h11.InformationalResponse(status_code=100, headers=[]))
-                while (event := self._protocol.next_event()) is h11.NEED_DATA:
-                    self._protocol.receive_data(await self._stream.receive_some(_RECEIVE))
-            except h11.RemoteProtocolError:
-                raise Refused(text_response(400, "The body of this request is malformed.")) from None
-            return bytes(event.data) if isinstance(event, h11.Data) else b""
-        raise Refused(text_response(408, f"The body of a request has to come within {self._body_timeout:g} s."))
+        try:
+            event = self._protocol.next_event()
+            if event is h11.NEED_DATA:
+                with trio.move_on_at(deadline):
+                    event = await self._wait_for_event()
+        except h11.RemoteProtocolError:
+            raise Refused(text_response(400, "The body of this request is malformed.")) from None
+        if event is h11.NEED_DATA:
+            raise Refused(text_response(408, f"The body of a request has to come within {self._body_timeout:g} s."))
+        return bytes(event.data) if isinstance(event, h11.Data) else b""
+
+    async def _wait_for_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+        if self._protocol.they_are_waiting_for_100_continue:
+            await self._send_events(h11.InformationalResponse(status_code=100, headers=[]))
+        while (event := self._protocol.next_event()) is h11.NEED_DATA:
+            self._protocol.receive_data(await self._stream.receive_some(_RECEIVE))
+        return event
 
     async def answer(self, response: HttpResponse) -> bool:
         """Send a response. Whether another request may follow; the connection is in a state to read it then.
@@ -191,6 +213,8 @@ class HttpConnection:
 
     def _drop_body(self) -> None:
         """Let the protocol see that the request has no body, if it has none."""
+        if self._protocol.their_state is h11.DONE:
+            return
         try:
             while isinstance(self._protocol.next_event(), h11.Data):
                 pass
@@ -198,17 +222,17 @@ class HttpConnection:
             pass  # the response is the last one then
 
     async def _send(self, response: HttpResponse, body: bytes, *, last: bool) -> None:
-        length = [] if response.status == HTTPStatus.NO_CONTENT else [("Content-Length", str(len(body)))]
-        close = [("Connection", "close")] if last else []
+        length = () if response.status == HTTPStatus.NO_CONTENT else (("Content-Length", str(len(body))),)
+        close = (("Connection", "close"),) if last else ()
         data = [h11.Data(data=body)] if body and self._method != "HEAD" else []
-        await self._send_events(_head(response, *length, *close), *data, h11.EndOfMessage())
+        await self._send_events(_head_of(response, (*length, *close)), *data, _END)
 
     async def _send_stream(self, response: HttpResponse, body: ByteStream) -> None:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._wait_for_end, body)
             try:
                 with suppress(trio.BrokenResourceError, trio.ClosedResourceError):  # its reader has gone
-                    await self._send_events(_head(response))
+                    await self._send_events(_head_of(response))
                     async for piece in body:
                         await self._send_events(h11.Data(data=piece))
             finally:
@@ -250,14 +274,22 @@ class _Body:
         raise StopAsyncIteration
 
 
-def _head(response: HttpResponse, *framing: tuple[str, str]) -> h11.Response:
+def _head_of(response: HttpResponse, framing: tuple[tuple[str, str], ...] = ()) -> h11.Response:
+    return _head(response.status, response.content_type, response.headers + framing, int(time.time()))
+
+
+@lru_cache(maxsize=256)
+def _head(status: int, content_type: str, headers: tuple[tuple[str, str], ...], now: int) -> h11.Response:
+    """The head of a response. Most of those of one second are alike, and each is checked name by name when it is made.
+
+    `now` is in seconds since 1970.
+    """
     usual = [
-        ("Date", formatdate(usegmt=True)),
-        ("Content-Type", response.content_type),
+        ("Date", formatdate(now, usegmt=True)),
+        ("Content-Type", content_type),
         ("X-Content-Type-Options", "nosniff"),
         ("Cache-Control", "no-store"),
     ]
-    named = {name for name, _ in response.headers}
-    headers = [(name, value) for name, value in usual if name not in named and value]
-    reason = HTTPStatus(response.status).phrase.encode()
-    return h11.Response(status_code=response.status, headers=[*headers, *response.headers, *framing], reason=reason)
+    named = {name for name, _ in headers}
+    first = [(name, value) for name, value in usual if name not in named and value]
+    return h11.Response(status_code=status, headers=[*first, *headers], reason=HTTPStatus(status).phrase.encode())

@@ -121,7 +121,7 @@ def _list_terminals(call: Call, params: ListTerminals) -> TerminalList:
 
 @_serves(ATTACH)
 def _attach(call: Call, params: AttachTerminal) -> Attachment:
-    return call.session.attachments.attach(_terminal(call, params.terminal, _grants(call).may_attach, "attach"))
+    return call.session.attach(_terminal(call, params.terminal, _grants(call).may_attach, "attach"))
 
 
 @_serves(DETACH)

@@ -27,8 +27,9 @@ Written by `python -m greenroom.docs` from the code. Change the structs in `prot
 that is installed with `pip install -e .`.
 
 A client opens a WebSocket at `{RPC_PATH}` and speaks [JSON-RPC 2.0](https://www.jsonrpc.org/specification) in text
-messages of at most {_LIMITS.socket.message_size} bytes. What it is sent can be larger, since all forms of a terminal
-come in one message: let your WebSocket library take 64 MiB.
+messages of at most {_LIMITS.socket.message_size} bytes, in at most {_LIMITS.socket.fragments} frames each, and besides
+no more than {_LIMITS.socket.idle_frames:g} frames a second. What it is sent can be larger, since a form is never cut:
+let your WebSocket library take 64 MiB.
 
 - `params` is an object. A member that the method does not know is refused, and so is one of another type.
 - Calls overlap, and answers come in the order in which the calls end. A request without `id` is a notification: it is

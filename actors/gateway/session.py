@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import secrets
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, final
 
 import msgspec
 import trio
@@ -15,13 +15,28 @@ from greenroom.actors.gateway.attachments import Attachments
 from greenroom.actors.gateway.calls import Batch, Call
 from greenroom.actors.gateway.methods import HANDLERS, Handler, no_method
 from greenroom.protocol.errors import GreenroomError, RpcError
-from greenroom.protocol.rpc import METHODS, SHUTDOWN, Farewell, Keyed, RequestId, Shutdown, Welcome, failure_of, frames
+from greenroom.protocol.rpc import (
+    METHODS,
+    SHUTDOWN,
+    Attachment,
+    Farewell,
+    Keyed,
+    RequestId,
+    Shutdown,
+    Welcome,
+    failure_of,
+    frames,
+)
 
 if TYPE_CHECKING:
     from greenroom.actors.gateway.connection import Front
     from greenroom.actors.gateway.visitor import Visitor
+    from greenroom.actors.terminal import Terminal
 
 __all__ = ["Session"]
+
+LARGEST: Final = 32 << 20
+"""How many bytes a result has at most: half of what the Python client takes in a message."""
 
 logger = logging.getLogger("greenroom.gateway")
 
@@ -52,6 +67,8 @@ class Session:
         self._calls: dict[Call, None] = {}
         """Those under way, oldest first."""
         self._by_id: dict[RequestId, Call] = {}
+        self._showing: dict[str, trio.CancelScope] = {}
+        """Around the tasks that show the forms of a terminal, by its name."""
 
     async def serve(self) -> None:
         """Serve until the peer or the server ends it. On every way out no call, subscription or socket is left.
@@ -65,7 +82,7 @@ class Session:
                 if not self._front.access.open:
                     self._nursery.start_soon(self._watch_token)
                 try:
-                    await socket.read(self._receive)
+                    await socket.read(self._receive, paced=True)
                 finally:  # before the writer has ended, which may hang in a send
                     self.attachments.close()
                     if self._visitor is not None:
@@ -124,6 +141,27 @@ class Session:
             raise RpcError("HELLO", "A durable ask is a client's: say rpc/hello first, on each connection.")
         return f"{self._visitor.ref.path} {self.caller.name}"
 
+    def attach(self, terminal: Terminal) -> Attachment:
+        """See `Attachments.attach`. Forms that are too many for one message follow one by one as the peer takes them.
+
+        A terminal that is attached to anew is shown from its beginning.
+        """
+        attachment = self.attachments.attach(terminal)
+        if terminal.name in self._showing:
+            self._showing.pop(terminal.name).cancel()
+        if not isinstance(attachment.following, msgspec.UnsetType):
+            scope = self._showing[terminal.name] = trio.CancelScope()
+            self._nursery.start_soon(self._show, terminal.name, attachment.following, scope)
+        return attachment
+
+    async def _show(self, terminal: str, ids: tuple[str, ...], scope: trio.CancelScope) -> None:
+        with scope:
+            for id in ids:
+                await self._socket.drain()
+                self.attachments.show(terminal, id)
+        if self._showing.get(terminal) is scope:
+            del self._showing[terminal]
+
     # ---------------------------------------------------------------- requests
 
     def _receive(self, message: str | bytes) -> None:
@@ -135,7 +173,7 @@ class Session:
             else:
                 self._begin(entry, batch)
         if batch is not None and (answers := batch.seal()) is not None:
-            self._socket.send(answers)
+            self._socket.send(answers, asked=True)
 
     def _begin(self, request: frames.Request, batch: Batch | None) -> None:
         answered = not isinstance(request.id, msgspec.UnsetType)
@@ -219,7 +257,10 @@ class Session:
         except (TypeError, ValueError, RecursionError) as fault:
             self.refuse(call, fault)
         else:
-            self._conclude(call, response)
+            if len(response) > LARGEST:
+                self.refuse(call, _too_large(len(response)))
+            else:
+                self._conclude(call, response)
 
     def refuse(self, call: Call, error: Exception) -> None:
         """Send why a call was refused, or that it failed."""
@@ -245,10 +286,18 @@ class Session:
         if call.id is not None and self._by_id.get(call.id) is call:
             del self._by_id[call.id]
         if (message := call.conclude(answer)) is not None:
-            self._socket.send(message)
+            self._socket.send(message, asked=True)
 
     def _last_words(self) -> list[bytes]:
         """What the peer is told when the server stops: an answer to each call under way, and that it stops."""
         error = RpcError("SHUTDOWN", "The server stops before the call ended; call again when it is back.")
         answers = [call.conclude(frames.refusal(call.id, failure_of(error))) for call in self._calls]
         return [answer for answer in answers if answer is not None] + [frames.notification(SHUTDOWN.name, Shutdown())]
+
+
+def _too_large(size: int) -> RpcError:
+    return RpcError(
+        "SIZE",
+        f"The result has {size} bytes and may have {LARGEST}. Ask for less; who attaches is sent forms one by one.",
+        {"size": size, "most": LARGEST},
+    )

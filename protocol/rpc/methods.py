@@ -166,6 +166,9 @@ class Attachment(Result, frozen=True):
     """In the order in which they were parked."""
     remaining: dict[str, float] = {}
     """By id, the milliseconds until a form expires; one that never does is left out."""
+    following: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    """The ids of further forms, which come next, each in a `terminal/pending`. Absent if all are here: they come in one
+    message as long as it has about four mebibytes."""
 
 
 class DetachTerminal(Params, frozen=True):
