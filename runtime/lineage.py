@@ -51,6 +51,11 @@ class Lineage(NamedTuple):
             else min(self.max_delegations, max_delegations),
         )
 
+    def joined(self, other: Lineage) -> Lineage:
+        """With the tags of the other behind its own, each once, and the smaller bounds of both."""
+        both = self._replace(tags=tuple(dict.fromkeys((*self.tags, *other.tags))))
+        return both.bounded(max_chain=other.max_chain, max_delegations=other.max_delegations)
+
     def extended(self, tag: str) -> Lineage:
         """With `tag` as the innermost.
 

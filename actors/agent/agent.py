@@ -21,8 +21,10 @@ from greenroom.actors.workspace import WorkspaceManager
 from greenroom.protocol.agents import AgentResult, Budget, InstructionManager, Scope, Window
 from greenroom.protocol.emitter import Emitter, ErrorHandler, Listener
 from greenroom.protocol.errors import AgentError
+from greenroom.protocol.lineage import tag_agent
 from greenroom.runtime.actor import Actor, handles
 from greenroom.runtime.cancel import Cancel, CancelToken
+from greenroom.runtime.lineage import LINEAGE, current_lineage
 from greenroom.runtime.messages import Request
 from greenroom.runtime.patience import patient_scope
 from greenroom.runtime.provider import Decides, Provider, Scheduler
@@ -165,7 +167,9 @@ class Agent(Actor):
     async def begin(self, run: AgentRun) -> None:
         """Start a run. Cancelled: it was not started."""
         self._require_place()
-        await self.ref.ask(Begin(run, copy_context()))
+        context = copy_context()
+        context.run(LINEAGE.set, self.ref.lineage.joined(current_lineage()).extended(tag_agent(self.id)))
+        await self.ref.ask(Begin(run, context))
 
     @handles(Begin)
     def _begin(self, message: Begin) -> None:

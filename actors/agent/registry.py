@@ -60,14 +60,17 @@ class AgentRegistry:
     def scheduler(self, name: str) -> Scheduler:
         return _known("scheduler", name, self._schedulers)
 
-    def build(self, job: AgentJob, cancel: CancelToken | None = None) -> Agent:
+    def build(self, job: AgentJob, cancel: CancelToken | None = None, *, id: str | None = None) -> Agent:
         """An agent for the job, with tools and a conversation of its own. It is to be given a place in a tree.
+
+        Its `id` (by default a UUID) is what it is known by in the lineage of what runs beneath it.
 
         Raises AgentError UNKNOWN for the first name that there is not, the provider's before all others.
         """
         provider = self.provider(job.provider)
         agent = Agent(
             provider,
+            id=id,
             system=job.system,
             tools=[self.tool(name) for name in job.tools or ()],
             conversations=ConversationManager(store=self._store),

@@ -64,8 +64,9 @@ class AgentRun:
     is stopped, ActorError STOPPED is raised where its result is awaited.
 
     Starting it raises AgentError CONCURRENCY if the agent runs already and two runs would share its window or its
-    budget, PLACE if the agent lives nowhere; ActorError STOPPED. Nothing was started then. An agent that waits for the
-    caller, over whatever steps, cannot be waited for: ActorDeadlock, with the path.
+    budget, PLACE if the agent lives nowhere; ActorError STOPPED; ToolError DEPTH if the agent is at work already above
+    the caller, or too many are. Nothing was started then. An agent that waits for the caller, over whatever steps,
+    cannot be waited for: ActorDeadlock, with the path.
     """
 
     def __init__(self, agent: Agent, options: RunOptions, *, keep: bool = True) -> None:

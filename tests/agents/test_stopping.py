@@ -15,9 +15,11 @@ from greenroom.protocol.agents import AgentResult, Budget, ProviderResult, Token
 from greenroom.protocol.errors import ActorError, AgentError
 from greenroom.protocol.tree import ActorSnapshot
 from greenroom.runtime.cancel import Cancel
+from greenroom.runtime.lineage import beneath, current_lineage
 from greenroom.runtime.tools import Tool
 from tests.agents.conftest import Stage, U, calling, stored, value_tool
 from tests.cancelling import Doomed, at_every_step
+from tests.kernel.cast import Do, Player
 
 SLOW = ScriptedTurn(ProviderResult("part of it"), deltas=("part", " of it"), pause=10.0)
 """An answer whose second piece takes a while."""
@@ -326,14 +328,62 @@ async def test_an_agent_cannot_ask_the_terminal_that_it_operates(stage: Stage) -
 async def test_waiting_for_a_run_s_pieces_is_a_wait_too(stage: Stage) -> None:
     agent: Agent
 
-    async def look() -> None:
+    async def read(_: Any) -> None:
         async with agent.stream() as run:
-            async for _ in run.events:
-                pass
+            await anext(run.events)
+
+    reader = stage.runtime.spawn(Player(), "reader")
+    agent = stage.agent(
+        calling("", "look"), ProviderResult("f"), tools=[Tool("look", lambda: reader.ask(Do(read)))], id="a"
+    )
+    assert (await agent.generate()).content == "f"
+    assert "/reader -> /agents/a -> /reader" in stored(agent)[2][1]
+
+
+async def test_an_agent_is_not_at_work_beneath_itself(stage: Stage) -> None:
+    agent: Agent
+
+    async def look() -> None:
+        async with agent.stream():
+            pass
 
     agent = stage.agent(calling("", "look"), ProviderResult("f"), tools=[Tool("look", look)], id="a")
     assert (await agent.generate()).content == "f"
-    assert "/agents/a -> /agents/a" in stored(agent)[2][1]
+    assert "'agent:a' is at work already above" in stored(agent)[2][1]
+
+
+async def test_what_runs_beneath_an_agent_knows_it(stage: Stage) -> None:
+    seen: list[tuple[str, ...]] = []
+    inner: Agent
+
+    def look() -> None:
+        seen.append(current_lineage().tags)
+
+    async def delegate() -> None:
+        await inner.generate()
+
+    outer = stage.agent(calling("", "delegate"), ProviderResult("f"), tools=[Tool("delegate", delegate)], id="outer")
+    with beneath("workflow:w"):
+        inner = stage.agent(calling("", "look"), ProviderResult("f"), tools=[Tool("look", look)], id="inner")
+        await outer.generate()
+    assert seen == [("workflow:w", "agent:outer", "agent:inner")]
+    assert current_lineage().tags == ()
+
+
+async def test_agents_are_nested_only_so_deep(stage: Stage) -> None:
+    agents: list[Agent] = []
+
+    def to(number: int) -> Tool:
+        async def delegate() -> str:
+            return (await agents[number].generate()).content
+
+        return Tool("delegate", delegate)
+
+    provider = stage.script(calling("", "delegate"))
+    agents += [stage.agent(provider, tools=[to(number + 1)], id=f"a{number}", limit=1) for number in range(12)]
+    await agents[0].generate()
+    assert provider.started == 9
+    assert "agents deep, and 8 are allowed" in stored(agents[8])[2][1]
 
 
 async def test_a_wait_for_a_run_shows_in_the_snapshot(stage: Stage) -> None:
