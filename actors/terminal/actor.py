@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast, final
+from typing import Any, final
 
 import msgspec
 import trio
@@ -97,12 +97,14 @@ class TerminalActor(DurableTickets):
 
     @handles(Answer)
     def answer(self, message: Answer) -> AnswerResult:
-        id, values = cast("object", message.id), cast("object", message.values)
-        ticket = self.tickets.get(id) if self.tickets and isinstance(id, str) else None
+        id, values = message.id, message.values
+        # Both come from outside, whatever they are said to be.
+        named = isinstance(id, str)  # pyright: ignore[reportUnnecessaryIsInstance]
+        ticket = self.tickets.get(id) if self.tickets and named else None
         if ticket is None or ticket.status != "pending" or not ticket.listed:
             return UNKNOWN
         form = ticket.form
-        if not isinstance(values, Mapping):
+        if type(values) is not dict and not isinstance(values, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             return rejected([FieldError(first_name(form), NO_MAPPING)])
         if message.whole:
             refusal = fill_whole(form, message.values, ticket.opened)

@@ -5,10 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from math import inf
-from typing import Any, cast, final, overload
+from typing import Any, final, overload
 
 import msgspec
-from trio.lowlevel import checkpoint
+from trio.lowlevel import (
+    cancel_shielded_checkpoint,
+    checkpoint,
+    current_task,
+    enable_ki_protection,
+    wait_task_rescheduled,
+)
 
 from greenroom.actors.terminal.actor import Ask, TerminalActor
 from greenroom.actors.terminal.broker import EVENTS, Terminal
@@ -304,6 +310,7 @@ class TerminalManager:
                 if error.context.get("reason") != "restarted":
                     raise
 
+    @enable_ki_protection
     async def _wait(
         self, from_: str | None, to: str, form: Form, message: Ask | AskDurably, *, joins: bool = False
     ) -> dict[str, Any]:
@@ -334,7 +341,13 @@ class TerminalManager:
         reply = Reply(message, ref, waiter, target, second, other, None if operator is None else to)
         ref.post(reply)
         try:
-            return await reply.wait()
+            # `await reply.wait()` without the coroutine between, as in `Ref.ask`.
+            if reply.settled:
+                await cancel_shielded_checkpoint()
+            else:
+                reply.task = current_task()
+                await wait_task_rescheduled(reply.abort)
+            return reply.result()
         finally:
             if reply.withdrawn and reply.note is None:  # cancelled before the terminal saw it
                 form.destroy()
@@ -417,7 +430,8 @@ class TerminalManager:
 
     async def answer(self, to: str, id: str, values: Mapping[str, Any], *, whole: bool = False) -> AnswerResult:
         """Answer a form that is pending at `to`; see `Terminal.answer`. Never raises for a wrong name, id or value."""
-        terminal = self._terminals.get(to) if isinstance(cast("object", to), str) else None
+        named = isinstance(to, str)  # pyright: ignore[reportUnnecessaryIsInstance]  # it comes from outside
+        terminal = self._terminals.get(to) if named else None
         if terminal is None:
             return AnswerFailure(error=AnswerRefusal("target"))
         return await terminal.answer(id, values, whole=whole)

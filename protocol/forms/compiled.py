@@ -85,6 +85,14 @@ class CompiledField:
                     found += (error,)
         return found
 
+    def misfit(self) -> FormError:
+        """The refusal of a value that the field cannot hold."""
+        return FormError(
+            "CONTROL",
+            f"The field {quoted(self.name)} cannot hold this value: it takes {TAKES[self.control]}.",
+            {"field": self.name, "control": self.control},
+        )
+
 
 @final
 class CompiledSchema:
@@ -160,28 +168,14 @@ class CompiledSchema:
         values: Mapping[str, Value],
         disabled: Container[str],
     ) -> dict[str, tuple[FieldError, ...]]:
-        """`failing` with what the named rules now report of some fields of a form: the same dict, or a changed copy."""
-        fields, before = self.fields, failing
+        """`failing`, as a copy, with what the named rules now report of some fields of a form."""
+        failing = failing.copy()
         for name in names:
-            field, value = fields[name], values.get(name)
-            found = NO_ERRORS
-            if name in disabled:
-                pass
-            elif value is None:
-                found = field.missing
-            else:  # what a form holds is of its control's kind, so that every check applies
-                for fails, error in field.checks:
-                    if fails(value):
-                        found += (error,)
-            known = failing.get(name, NO_ERRORS)
-            if found is known or found == known:
-                continue
-            if failing is before:
-                failing = failing.copy()
+            found = NO_ERRORS if name in disabled else self.fields[name].failures(values.get(name))
             if found:
                 failing[name] = found
             else:
-                del failing[name]
+                failing.pop(name, None)
         return failing
 
     def named(self, name: str) -> CompiledField:
@@ -201,11 +195,7 @@ class CompiledSchema:
         if value is None:
             return None
         if not field.holds(value):
-            raise FormError(
-                "CONTROL",
-                f"The field {quoted(name)} cannot hold this value: it takes {TAKES[field.control]}.",
-                {"field": name, "control": field.control},
-            )
+            raise field.misfit()
         return own_value(field.field, value) if field.owns else value
 
     def checked(self, changes: Changes) -> dict[str, Value | None]:
@@ -214,17 +204,22 @@ class CompiledSchema:
 
     def again(self, values: Mapping[str, Value]) -> dict[str, Value]:
         """A copy of a record that is in schema order already."""
-        copy = dict(values)
+        return self._own_lists(dict(values))
+
+    def _own_lists(self, record: dict[str, Value]) -> dict[str, Value]:
         for name in self.lists:
-            if name in copy:
-                copy[name] = list(cast("list[str]", copy[name]))
-        return copy
+            if name in record:
+                record[name] = list(cast("list[str]", record[name]))
+        return record
 
     def copied(self, values: Mapping[str, Value]) -> dict[str, Value]:
         """A record of this schema for somebody else: in schema order, with lists of its own."""
-        if tuple(values) != self.names:
-            values = {name: values[name] for name in self.fields if name in values}
-        return self.again(values)
+        names = self.names
+        if len(values) == len(names):
+            record = {name: values[name] for name in names}
+        else:
+            record = {name: values[name] for name in names if name in values}
+        return self._own_lists(record)
 
     def worded(self, messages: Mapping[str, str] | None) -> CompiledSchema:
         """The same schema whose failures say what `messages` has for their rules."""

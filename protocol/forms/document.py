@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Literal, TypeAlias, final, overload
 
 from greenroom.protocol.emitter import Emitter, ErrorHandler, Listener
-from greenroom.protocol.forms.compiled import Changes, Evaluated, overlaid
+from greenroom.protocol.forms.compiled import NO_ERRORS, Changes, Evaluated, overlaid
 from greenroom.protocol.forms.outcome import (
     Abandoned,
     FormFailure,
@@ -25,6 +25,7 @@ from greenroom.protocol.forms.outcome import (
 from greenroom.protocol.forms.quoting import quoted
 from greenroom.protocol.forms.schema import FieldError, FormField, FormSchema, Value
 from greenroom.protocol.forms.shared import open_schema
+from greenroom.protocol.forms.values import own_value
 
 __all__ = ["FORM_EVENTS", "Form", "FormStatus"]
 
@@ -67,6 +68,7 @@ class Form:
         "_errors",
         "_external",
         "_failing",
+        "_judged",
         "_moved",
         "_outcome",
         "_over",
@@ -94,8 +96,9 @@ class Form:
         self._disabled = compiled.disabled
         # `_values` is `_baseline` until the first write; both are the schema's defaults where nothing overlays them.
         self._baseline = compiled.defaults if values is None else overlaid(compiled.defaults, compiled.checked(values))
-        self._values = self._baseline
+        self._values: dict[str, Value] = self._baseline
         self._failing, self._errors = self._opening()
+        self._judged: dict[str, tuple[FieldError, ...]] = self._failing
         self._announced = self._errors
         self._emitter = None if on is None and error is None else Emitter(FORM_EVENTS, on=on, error=error)
         self._external: dict[str, FieldError] | None = None
@@ -360,13 +363,20 @@ class Form:
         """Write changes, all or none; the names of those that made a difference.
 
         What is held is replaced, never changed in place, so that it can be shared and a refusal undoes nothing.
-        Raises `FormError` FIELD or CONTROL for the first that cannot be written.
+        What the named rules say of each is found out on the way, and told by whoever evaluates next: this call or one
+        that a listener makes. Raises `FormError` FIELD or CONTROL for the first that cannot be written.
         """
-        held, accept = self._values, self._compiled.accept
+        held, fields, disabled, judged = self._values, self._compiled.fields, self._disabled, self._judged
+        failing = judged
         values: dict[str, Value] | None = None
         changed: list[str] = []
         for name, value in changes.items():
-            value = accept(name, value)
+            field = fields.get(name) or self._compiled.named(name)
+            if value is not None:  # as `accept` does it; here a call for each would be felt
+                if not field.holds(value):
+                    raise field.misfit()
+                if field.owns:
+                    value = own_value(field.field, value)
             if held.get(name) != value:
                 changed.append(name)
                 if values is None:
@@ -375,17 +385,32 @@ class Form:
                     del values[name]
                 else:
                     values[name] = value
+                found = NO_ERRORS
+                if name in disabled:
+                    pass
+                elif value is None:
+                    found = field.missing
+                else:
+                    for fails, error in field.checks:
+                        if fails(value):
+                            found += (error,)
+                if found or name in failing:
+                    if failing is judged:
+                        failing = judged.copy()
+                    if found:
+                        failing[name] = found
+                    else:
+                        del failing[name]
         if values is not None:
-            self._values = values
+            self._values, self._judged = values, failing
         if self._external:
             for name in changes:
                 if self._external.pop(name, None) is not None:
                     self._moved = True
-        self._mark(changed)
         return changed
 
     def _mark(self, names: list[str]) -> None:
-        """Have the fields evaluated next time, whoever evaluates first: this call or one that a listener makes."""
+        """Have the fields evaluated next time, whoever evaluates first."""
         self._stale = names if self._stale is None else self._stale + names
 
     def _touch(self, names: Iterable[str]) -> None:
@@ -427,12 +452,12 @@ class Form:
     def _evaluate(self) -> None:
         """Bring the errors up to date. Only what may have changed is looked at, unless a custom rule may see it all."""
         self._rounds += 1
-        failing, moved = self._failing, self._moved
+        failing, moved = self._judged, self._moved
         if self._customs is not None:
             failing = dict(self._compiled.failures(self._values, self._disabled, self._customs))
         elif self._stale:
             failing = self._compiled.updated(failing, self._stale, self._values, self._disabled)
-        self._stale, self._moved = None, False
+        self._stale, self._moved, self._judged = None, False, failing
         if moved or (failing is not self._failing and failing != self._failing):
             self._failing = failing
             self._errors = self._listed()

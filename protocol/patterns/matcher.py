@@ -90,7 +90,7 @@ class Pattern:
         the answer might take seconds. Up to 13,000 units (or 65,536 with fewer positions) there is always an answer.
         """
         if self._quick is not None:
-            return self._quick(to_units(text).encode()) is not None
+            return self._quick((text if text.isascii() else to_units(text)).encode()) is not None
         if self._copies * len(text) > _WORK:
             raise too_large(f"its repeats come to {self._copies} positions, for a text of {len(text)} characters")
         return next(self.spans(text), None) is not None
