@@ -50,7 +50,7 @@ class RelationManager:
         error: ErrorHandler | None = None,
     ) -> None:
         self.database: Final = database
-        self._relations: Final = resolve_relation_map(relations or {})
+        self._relations: Final = resolve_relation_map({} if relations is None else relations)
         self._strict = strict
         self._most = most
         self._error = error

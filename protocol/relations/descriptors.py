@@ -133,11 +133,23 @@ def resolve_relation(name: str, value: object) -> ResolvedRelation:
 
 
 def resolve_relation_map(relations: Relations) -> dict[str, dict[str, ResolvedRelation]]:
-    """The relations of each table. Raises as `resolve_relation` does."""
+    """The relations of each table. Raises as `resolve_relation` does, and for what has no tables and relations by name
+    (`model` in its context, if that is the entry of a table).
+    """
+    if not _is_named(relations):
+        raise RelationError("INVALID", f"relations are declared by table, not as {relations!r:.100}")
+    for table, named in relations.items():
+        if not _is_named(named):
+            told = f"the relations of {table!r} are declared by name, not as {named!r:.100}"
+            raise RelationError("INVALID", told, {"model": table})
     return {
         table: {name: resolve_relation(name, value) for name, value in named.items()}
         for table, named in relations.items()
     }
+
+
+def _is_named(value: object) -> bool:
+    return is_mapping(value) and all(isinstance(name, str) for name in value)
 
 
 def _relationship(fields: Mapping[Any, Any]) -> Relationship | None:

@@ -104,6 +104,15 @@ def test_a_named_relationship_wants_its_own_fields() -> None:
     assert resolve_relation("r", ["x", "more"]).key == "x"
 
 
+@pytest.mark.parametrize(
+    "relations", ["x", ["t"], 5, False, {"t": "x"}, {"t": ["x"]}, {"t": None}, {1: {}}, {"t": {1: "x"}}]
+)
+def test_relations_are_declared_by_table_and_name(relations: Any) -> None:
+    with pytest.raises(RelationError) as caught:
+        resolve_relation_map(relations)
+    assert caught.value.code == "INVALID"
+
+
 def test_the_functions_spell_the_descriptors() -> None:
     resolved = resolve_relation_map(
         {
