@@ -26,6 +26,7 @@ __all__ = [
     "declared",
     "measure",
     "memory",
+    "milliseconds",
     "rate",
     "times",
     "workload",
@@ -105,6 +106,21 @@ def cost(name: str) -> Callable[[F], F]:
             taken = _number(function, seconds)
             value = taken * statistics.fmean((before, _checkpoints_per_second()))
             return Sample(value, value)
+
+        return _declare(name, function, Figure(one))
+
+    return of
+
+
+def milliseconds(name: str) -> Callable[[F], F]:
+    """Declare a figure by a function that returns the seconds of one operation. Its value is in milliseconds, its ratio
+    in checkpoints."""
+
+    def of(function: F) -> F:
+        def one(seconds: float) -> Sample:
+            before = _checkpoints_per_second()
+            taken = _number(function, seconds)
+            return Sample(taken * 1000, taken * statistics.fmean((before, _checkpoints_per_second())))
 
         return _declare(name, function, Figure(one))
 

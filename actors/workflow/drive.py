@@ -141,6 +141,7 @@ class Drive:
             self._end()
             return
         visited: set[Phase] = set()
+        yielded = True
         while not self.ending:
             if workflow.terminal or workflow.suspended:
                 break
@@ -150,6 +151,11 @@ class Drive:
             phase = next((each for each in workflow.phases if each not in visited), None)
             if phase is None:
                 break
+            if not yielded:  # between phases; anything may have changed by then
+                await trio.lowlevel.checkpoint()
+                yielded = True
+                continue
+            yielded = False
             visited.add(phase)
             if not phase.terminal:
                 self._phase = PhaseDrive(self, phase)
@@ -159,7 +165,6 @@ class Drive:
             self._skip(phase)
             if phase.status == "failed" and phase.bail:
                 break
-            await trio.lowlevel.checkpoint()
         if self._torn:
             return
         for phase in workflow.phases:
@@ -234,7 +239,7 @@ class Drive:
 
     def _skip(self, phase: Phase) -> None:
         """Skip whatever of the phase is not over."""
-        if self.workflow.suspended:
+        if self.workflow.suspended or (phase.terminal and phase.override is UNSET):
             return
         for task in phase.tasks:
             if not task.terminal:
@@ -249,6 +254,11 @@ class Drive:
         self.cancel()
 
     # ---------------------------------------------------------------- what is stored
+
+    @property
+    def storing(self) -> bool:
+        """Whether there is anybody to store it."""
+        return self._record is not None
 
     async def required(self, checkpoint: Checkpoint, task: Task | None = None, attempt: int | None = None) -> bool:
         """Wait, without a deadline until the run is cancelled, until everything so far is stored.
@@ -291,13 +301,14 @@ class Drive:
 
     def happened(self, node: Node, event: str, **details: Any) -> None:
         """Number an event, tell it to whoever follows the run, and have it stored."""
-        number = self.events.last + 1
+        task = node if type(node) is Task else None
+        phase = node if type(node) is Phase else None if task is None else task.phase
         told = WorkflowEvent(
-            number=number,
+            number=self.events.last + 1,
             time=self.workflow.shared.now(),
             event=event,
-            phase=node.id if isinstance(node, Phase) else node.phase.id if isinstance(node, Task) else UNSET,
-            task=node.id if isinstance(node, Task) else UNSET,
+            phase=UNSET if phase is None else phase.id,
+            task=UNSET if task is None else task.id,
             **details,
         )
         self.events.append(told)
@@ -306,7 +317,7 @@ class Drive:
 
     def _heard(self, node: Node, event: str, arguments: tuple[Any, ...]) -> None:
         self.happened(node, event, **_details(node, event, arguments))
-        if isinstance(node, Task):
+        if type(node) is Task:
             self._heard_of_task(node, event)
         elif event in _RINGING:
             if event == "suspend" and node is self.workflow:
@@ -346,7 +357,7 @@ class Drive:
 def _details(node: Node, event: str, arguments: tuple[Any, ...]) -> dict[str, Any]:
     """What an event says beyond its name: see `WorkflowEvent`."""
     if event == "start":
-        return {"attempt": node.attempts} if isinstance(node, Task) else {}
+        return {"attempt": node.attempts} if type(node) is Task else {}
     details: dict[str, Any] = {}
     for argument in arguments:
         if isinstance(argument, TaskResult):

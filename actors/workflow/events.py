@@ -31,7 +31,7 @@ class RunEvents:
         self._id = workflow_id
         self._older = older
         self._events: deque[WorkflowEvent] = deque(maxlen=kept)
-        self._more = trio.Event()
+        self._more: trio.Event | None = None
         self.last: int = last
         """The number of the last event."""
         self.closed = False
@@ -66,6 +66,8 @@ class RunEvents:
                 continue
             if self.closed:
                 return
+            if self._more is None:
+                self._more = trio.Event()
             await self._more.wait()
 
     async def _after(self, after: int) -> Sequence[WorkflowEvent]:
@@ -86,5 +88,6 @@ class RunEvents:
         )
 
     def _ring(self) -> None:
-        more, self._more = self._more, trio.Event()
-        more.set()
+        more, self._more = self._more, None
+        if more is not None:
+            more.set()

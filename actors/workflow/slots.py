@@ -6,7 +6,6 @@ import contextvars
 import inspect
 from collections import deque
 from functools import partial
-from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar, cast, final
 
 import trio
@@ -206,26 +205,28 @@ class PhaseDrive:
                 errand.cancel_with(scope)
                 attempt.begin()
                 drive.listen(attempt)
-                if not await drive.required("attempt", task, number):
+                if drive.storing and not await drive.required("attempt", task, number):
                     task.workflow.stop()
-                await attempt.passed()
-                if not attempt.halted and not drive.ending:
+                if attempt.paused:
+                    await attempt.passed()
+                if not (drive.ending or attempt.halted):
                     attempt.dispatched = True
                     attempt.beat()
                     try:
-                        value = await _called(task, TaskController(attempt, drive))
+                        value = _call(task, TaskController(attempt, drive))
+                        if inspect.isawaitable(value):
+                            value = await value
                     except Exception as raised:
                         failure = raised
         finally:
             task.on_cancel = None
             del drive.attempts[task]
             drive.ref.tree.deadlines.disarm(attempt)
-        if trio.current_effective_deadline() == -inf:
-            await trio.lowlevel.checkpoint()  # the whole run is being torn down, whatever the handler made of that
+        await trio.lowlevel.checkpoint_if_cancelled()  # the run is being torn down, whatever the handler made of that
         if task.attempts != number:
             return None  # somebody else has begun another attempt, and will settle it
         rest = self._settled(errand, attempt, value, failure) if attempt.current else None
-        if task.terminal and not await drive.required("settlement", task, number):
+        if drive.storing and task.terminal and not await drive.required("settlement", task, number):
             task.workflow.stop()
         return rest
 
@@ -275,15 +276,14 @@ def _start(task: Task) -> int | None:
         return None
 
 
-async def _called(task: Task, controller: TaskController) -> object:
-    """What the task's behaviour comes to. A task without one comes to nothing."""
+def _call(task: Task, controller: TaskController) -> object:
+    """What the task's behaviour comes to, or what is to be awaited for that. Without one it comes to nothing."""
     if task.handler is None:
         if task.behavior is UNSET:
             return None
         known = ", ".join(sorted(task.shared.functions)) or "none"
         raise WorkflowError("TRANSITION", f"There is no function {task.behavior!r}; there are: {known}.")
-    value = task.handler(controller)
-    return await value if inspect.isawaitable(value) else value
+    return task.handler(controller)
 
 
 def _leaves(error: BaseException) -> list[BaseException]:

@@ -80,6 +80,9 @@ def clone_json(value: object, *, record: bool = False) -> Any | NotJson:
     """
     if record and not is_record(value):
         return NotJson((), "no object")
+    if not (is_record(value) or is_array(value)):
+        flaw = _flaw(value)
+        return value if flaw is None else NotJson((), flaw)
     nodes = 0
     holder: list[Any] = []
     opened = [_Open(id(holder), 0, _entries([value]), holder)]

@@ -169,7 +169,8 @@ class Phase(Group):
             return
         self._statuses[before] -= 1
         self._statuses[after] += 1
-        self._refresh()
+        if self._status != "running" or not self._statuses["running"]:  # else it runs as before
+            self._refresh()
 
     def patch(self, patch: PhasePatch) -> None:
         """Take over what the patch gives."""
@@ -188,7 +189,7 @@ class Phase(Group):
             super()._pin(override)
 
     def _derive(self) -> Status:
-        return derive_phase_status(status for status, count in self._statuses.items() if count)
+        return derive_phase_status([status for status, count in self._statuses.items() if count])
 
     def _changed(self) -> None:
         self.workflow.phase_changed(self)

@@ -65,7 +65,7 @@ class Shared:
     def announce(self, node: Node, event: str, *args: Any) -> None:
         """Line up an event of `node`: its own listeners hear it first, then those who watch the whole workflow."""
         self._line.append(partial(node.emitter.emit, event, *args))
-        if self._changes.count:
+        if self._changes.heard:
             self._line.append(partial(self._changes.emit, "change", node, event, args))
 
     def happen(self) -> None:

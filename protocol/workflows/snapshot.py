@@ -140,7 +140,7 @@ def copy_json(value: T) -> T:
 
 def copy_result(result: TaskResult) -> TaskResult:
     """The result with a value of its own, since values are JSON that anyone may change."""
-    if not result.result.success:
+    if type(result.result.value) not in (list, dict):  # nobody can change it
         return result
     return structs.replace(result, result=TaskOutcome(success=True, value=copy_json(result.result.value)))
 
