@@ -140,7 +140,7 @@ class Agent(Actor):
 
     def stream(self, **options: Unpack[RunOptions]) -> AgentRun:
         """A run to be started by `async with`; see `AgentRun`."""
-        return AgentRun(self, options)
+        return AgentRun(self, self._settings(options))
 
     async def generate(self, **options: Unpack[RunOptions]) -> AgentResult:
         """A run from its start to its end, which has no deadline but its own; what it comes to.
@@ -148,7 +148,7 @@ class Agent(Actor):
         Raises as `AgentRun` does, and what the run fails with. Cancelled: the run is stopped first.
         """
         self._require_place()
-        run = AgentRun(self, options, keep=False)
+        run = AgentRun(self, self._settings(options), keep=False)
         awaiting = run.expect()  # from before it starts, so that it is the later wait that closes a circle
         try:
             async with run:
@@ -174,8 +174,9 @@ class Agent(Actor):
     @handles(Begin)
     def _begin(self, message: Begin) -> None:
         run = message.run
-        if self._runs and (self.window is not None or self._shares_budget(run)):
-            shared = "window" if self.window is not None else "budget"
+        own = self._defaults.budget
+        shared = "window" if self.window is not None else "budget" if own is not None else None
+        if self._runs and (shared == "window" or (shared == "budget" and run.settings.budget is own)):
             raise AgentError(
                 "CONCURRENCY",
                 f"The agent {self.id} runs already, and both runs would share its {shared}: wait for the other, or "
@@ -184,9 +185,6 @@ class Agent(Actor):
             )
         message.context.run(lambda: self.start_soon(self._carry_out, run, name=f"{self.ref.path} run"))
         self._runs[run] = None
-
-    def _shares_budget(self, run: AgentRun) -> bool:
-        return self._defaults.budget is not None and run.options.get("budget") is None
 
     def _require_place(self) -> None:
         if not hasattr(self, "ref"):
@@ -198,14 +196,13 @@ class Agent(Actor):
 
     async def _carry_out(self, run: AgentRun) -> None:
         """The task of a run."""
-        settings = self._settings(run.options)
-        turns = Turns(self, run, settings)
+        turns = Turns(self, run)
         outcome: AgentResult | Exception | None = None
         try:
             with ExitStack() as closing:
-                self._arm(run, settings, closing)
+                self._arm(run, closing)
                 self.emitter.emit("start", self.id)
-                with run.scope, _deadline(settings) as run.deadline:
+                with run.scope, _deadline(run.settings) as run.deadline:
                     outcome = await turns.take()
             if outcome is None:
                 outcome = turns.partial()
@@ -214,12 +211,12 @@ class Agent(Actor):
         finally:
             self._settle(run, outcome, turns)
 
-    def _arm(self, run: AgentRun, settings: Settings, closing: ExitStack) -> None:
+    def _arm(self, run: AgentRun, closing: ExitStack) -> None:
         """Let everything stop the run that is to stop it, until `closing`."""
-        for token in settings.cancel:
+        for token in run.settings.cancel:
             closing.callback(self._join(run, token))
-        if settings.budget is not None:
-            closing.callback(settings.budget.start(partial(run.abort, "budget")))
+        if run.settings.budget is not None:
+            closing.callback(run.settings.budget.start(partial(run.abort, "budget")))
 
     def _join(self, run: AgentRun, token: CancelToken) -> Callable[[], None]:
         if isinstance(token, Cancel):
@@ -247,7 +244,7 @@ class Agent(Actor):
         elif result.partial and run.stopped:
             self.emitter.emit("abort", run.cancel.reason if run.cancel.is_set() else "timeout")
         elif result.partial:
-            self.emitter.emit("exhaust", turns.limit)
+            self.emitter.emit("exhaust", run.settings.limit)
         self.emitter.emit("finish", result)
 
     def _settings(self, options: RunOptions) -> Settings:

@@ -17,6 +17,7 @@ from trio.lowlevel import (
     wait_task_rescheduled,
 )
 
+from greenroom.actors.agent.settings import Settings
 from greenroom.protocol.agents import AgentChunk, AgentResult, Budget
 from greenroom.protocol.schemas import Schema
 from greenroom.runtime.cancel import Cancel, CancelToken
@@ -69,11 +70,11 @@ class AgentRun:
     cannot be waited for: ActorDeadlock, with the path.
     """
 
-    def __init__(self, agent: Agent, options: RunOptions, *, keep: bool = True) -> None:
+    def __init__(self, agent: Agent, settings: Settings, *, keep: bool = True) -> None:
         self.agent = agent
-        self.options = options
+        self.settings = settings
         self.cancel = Cancel()
-        """What the provider and the tools see of a stop."""
+        """What the provider sees of a stop."""
         self.scope = trio.CancelScope()
         """Around all that the run does but its settling."""
         self.deadline: trio.CancelScope | None = None
@@ -134,6 +135,8 @@ class AgentRun:
 
     async def changed(self) -> None:
         """Wait for a piece, or for the end."""
+        if not self._begun:
+            raise RuntimeError("this run was not started: use it within `async with`")
         await self.expect().wait()
 
     def expect(self) -> Awaiting:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, final
 
 import msgspec
 import trio
 
 from greenroom.actors.agent.run import AgentRun
+from greenroom.actors.agent.settings import Settings
 from greenroom.protocol.agents import (
+    UNITS_A_TOKEN,
     AgentResult,
+    Budget,
     ChatMessage,
     Delta,
     MessageInput,
@@ -30,11 +33,8 @@ from greenroom.runtime.provider import ProviderStream
 
 if TYPE_CHECKING:
     from greenroom.actors.agent.agent import Agent
-    from greenroom.actors.agent.settings import Settings
 
 __all__ = ["Turns"]
-
-UNITS_A_TOKEN: Final = 4
 
 
 @final
@@ -45,13 +45,13 @@ class Turns:
     agent is being stopped.
     """
 
-    def __init__(self, agent: Agent, run: AgentRun, settings: Settings) -> None:
+    def __init__(self, agent: Agent, run: AgentRun) -> None:
         self._agent = agent
         self._run = run
-        self._settings = settings
+        self._settings = run.settings
         self._context = agent.context
         self._conversation = agent.context.messages
-        self._options = _options(settings)
+        self._options = _options(run.settings)
         self._prompt: list[ChatMessage] = []
         self._compacting = agent.window is not None and self._conversation.summarizable
         self._text: list[str] = []
@@ -59,19 +59,14 @@ class Turns:
         self._usage: Usage | None = None
         self._offered: frozenset[str] = frozenset()
 
-    @property
-    def limit(self) -> int:
-        """How many turns there are at most."""
-        return self._settings.limit
-
     async def take(self) -> AgentResult | None:
         """All turns; what they came to, or `None` if the run was stopped first."""
-        if self.limit <= 0:
+        if self._settings.limit <= 0:
             return AgentResult(content="", partial=False)
         if not self._run.stopped:
             await self._build()
             await self._trim(between_turns=False)
-        for number in range(self.limit):
+        for number in range(self._settings.limit):
             self._agent.emitter.emit("turn", number)
             if number:
                 await self._yield()
@@ -140,7 +135,7 @@ class Turns:
         """One answer of the model, or `None` if it was stopped at it."""
         offered = self._context.definitions()
         self._offered = frozenset(tool.name for tool in offered)
-        turn = _Turn(self._agent, self._run, self._settings)
+        turn = _Turn(self._run, self._settings.budget)
         stream: ProviderStream | None = None
         answer: ProviderResult | None = None
         try:
@@ -217,12 +212,11 @@ class Turns:
 class _Turn:
     """What one answer has brought so far, and what was charged for it."""
 
-    __slots__ = ("_agent", "_budget", "_charged", "_pieces", "_run", "_units")
+    __slots__ = ("_budget", "_charged", "_pieces", "_run", "_units")
 
-    def __init__(self, agent: Agent, run: AgentRun, settings: Settings) -> None:
-        self._agent = agent
+    def __init__(self, run: AgentRun, budget: Budget | None) -> None:
         self._run = run
-        self._budget = settings.budget
+        self._budget = budget
         self._pieces: list[str] = []
         self._units = 0
         self._charged = 0

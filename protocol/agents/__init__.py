@@ -9,7 +9,14 @@ from greenroom.protocol.agents.conversations import (
 )
 from greenroom.protocol.agents.instructions import Instruction, InstructionManager, PromptFormat
 from greenroom.protocol.agents.job import AgentJob
-from greenroom.protocol.agents.messages import ChatMessage, MessageInput, Role, estimate_messages, estimate_tokens
+from greenroom.protocol.agents.messages import (
+    UNITS_A_TOKEN,
+    ChatMessage,
+    MessageInput,
+    Role,
+    estimate_messages,
+    estimate_tokens,
+)
 from greenroom.protocol.agents.provider import Delta, ProviderOptions, ProviderResult
 from greenroom.protocol.agents.result import (
     AgentChunk,
@@ -26,6 +33,7 @@ from greenroom.protocol.agents.usage import Budget, Usage, Window
 
 __all__ = [
     "CONVERSATION_RECAP_PREFIX",
+    "UNITS_A_TOKEN",
     "AgentChunk",
     "AgentJob",
     "AgentResult",

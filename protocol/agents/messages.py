@@ -15,6 +15,7 @@ from greenroom.protocol.tools import ToolCall
 __all__ = [
     "IMAGE_TOKEN_ESTIMATE",
     "MESSAGE_TOKEN_OVERHEAD",
+    "UNITS_A_TOKEN",
     "ChatMessage",
     "MessageInput",
     "Role",
@@ -28,6 +29,9 @@ MESSAGE_TOKEN_OVERHEAD: Final = 4
 """What a message is taken to cost beside its content."""
 
 IMAGE_TOKEN_ESTIMATE: Final = 512
+
+UNITS_A_TOKEN: Final = 4
+"""How many UTF-16 code units a token is taken to have."""
 
 _UNREADABLE: Final = 4
 """What calls are taken to cost that have no JSON."""
@@ -60,8 +64,8 @@ class ChatMessage(Struct, frozen=True, omit_defaults=True):
 
 
 def estimate_tokens(text: str) -> int:
-    """A token for every four UTF-16 code units, rounded up."""
-    return math.ceil(utf16_length(text) / 4)
+    """A token for every `UNITS_A_TOKEN`, rounded up."""
+    return math.ceil(utf16_length(text) / UNITS_A_TOKEN)
 
 
 def estimate_messages(messages: Iterable[ChatMessage]) -> int:

@@ -279,6 +279,14 @@ async def test_an_agent_that_lives_nowhere_starts_nothing(stage: Stage) -> None:
     assert refused.value.code == "PLACE"
 
 
+async def test_an_option_that_there_is_not_is_refused(stage: Stage) -> None:
+    agent = stage.agent(ProviderResult("never"))
+    options: Any = {"temperature": 0}
+    with pytest.raises(TypeError, match="temperature"):
+        await agent.generate(**options)
+    assert agent.status == "idle"
+
+
 async def test_two_agents_cannot_have_one_id(stage: Stage) -> None:
     stage.agent(ProviderResult("a"), id="planner")
     with pytest.raises(AgentError) as refused:
@@ -309,6 +317,8 @@ async def test_an_agent_that_would_wait_for_itself_over_another_is_refused(stage
 
 async def test_a_run_is_started_once(stage: Stage) -> None:
     run = stage.agent(ProviderResult("f")).stream()
+    with pytest.raises(RuntimeError, match="not started"):
+        await run.result()
     async with run:
         await run.result()
     with pytest.raises(RuntimeError, match="once"):
