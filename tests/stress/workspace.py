@@ -361,7 +361,7 @@ class InMemory(RuleBasedStateMachine):
 
     def listed(self) -> list[tuple[str, Entry]]:
         entries = list(self.files.items())
-        return entries if self.folder is None else sorted(entries, key=lambda entry: entry[1].place)
+        return entries if self.folder is None else sorted(entries, key=lambda entry: (entry[1].place, entry[0]))
 
     @invariant()
     def files_are_those_of_the_model(self) -> None:

@@ -79,6 +79,18 @@ def test_files_are_found_sorted_and_those_that_are_made_come_last(files: Directo
     assert not files.has("nothing")
 
 
+def test_a_file_that_moved_away_and_one_that_came_in_its_place_are_in_one_order(root: Path) -> None:
+    for path in ("m", "n"):
+        (root / path).write_text(path)
+    workspace = DirectoryWorkspace(root)
+    workspace.move("m", "z")
+    workspace.move("n", "a")
+    for path in ("m", "n"):
+        (root / path).write_text("another")
+    assert [info.path for info in workspace.infos() if info.path in "amnz"] == ["m", "z", "a", "n"]
+    workspace.close()
+
+
 def test_a_language_is_kept_as_in_memory(files: DirectoryWorkspace) -> None:
     files.move("sub/a.py", "a.md")
     assert files.write("a.md", "x") == create_file("a.md", "x", state="modified", language="python")

@@ -22,7 +22,8 @@ class Entry(NamedTuple):
     state: FileState
     language: str
     place: tuple[int, int, str]
-    """Files are ordered by it: those that were found by their path, then those that were made here."""
+    """Files are ordered by it: those that were found by their path, then those that were made here. One that moved away
+    keeps its place, at which another one may be found later; those two go by path."""
 
     def shows(self, found: Found) -> bool:
         """Whether what is on the disk is what was last seen."""

@@ -267,7 +267,7 @@ class DirectoryWorkspace:
         """All files in order. One that cannot be read is as one that is too large to be; one that is no file any more
         when its turn comes is passed over."""
         statuses = self._root.walk(self._limits.files)
-        for path in sorted(statuses, key=lambda path: self._entries.described(path, statuses[path]).place):
+        for path in sorted(statuses, key=lambda path: (self._entries.described(path, statuses[path]).place, path)):
             try:
                 found = self._load(path)
             except WorkspaceError as error:
