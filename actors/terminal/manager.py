@@ -24,17 +24,17 @@ from greenroom.actors.terminal.options import MILLISECONDS, check_cap, check_nam
 from greenroom.actors.terminal.recording import AskDurably, Forget, Resume
 from greenroom.actors.terminal.store import TerminalStore
 from greenroom.actors.terminal.ticket import Ticket
+from greenroom.actors.terminal.waiting import begin_wait, hand_over
 from greenroom.protocol.emitter import Emitter, ErrorHandler, Listener
-from greenroom.protocol.errors import FormError, JournalError, TerminalDeadlock, TerminalError
+from greenroom.protocol.errors import FormError, JournalError, TerminalError
 from greenroom.protocol.forms import Form, mask_values
 from greenroom.protocol.terminals import AnswerFailure, AnswerRefusal, AnswerResult, PendingForm, TerminalSnapshot
 from greenroom.runtime.actor import Actor
-from greenroom.runtime.context import CURRENT, current_actor
-from greenroom.runtime.ref import Ref, path_in_words
-from greenroom.runtime.reply import Reply
+from greenroom.runtime.context import current_actor
+from greenroom.runtime.ref import Ref
 from greenroom.runtime.restart import Restart
 from greenroom.runtime.tree import Tree, free_place
-from greenroom.runtime.waits import Node, Party, find_circle
+from greenroom.runtime.waits import Node
 
 __all__ = ["TerminalManager"]
 
@@ -153,7 +153,7 @@ class TerminalManager:
             error=error if error is not None else self._error,
         )
         if operator is not None:
-            self._hand_over(party, operator)
+            hand_over(party, operator)
         again = None if restart is None or restart.when == "never" else restart
         terminal.ref = self._tree.spawn(
             TerminalActor(terminal) if again is None else lambda: TerminalActor(terminal),
@@ -171,16 +171,6 @@ class TerminalManager:
             unwatch = operator.watch(lambda _ended: self._remove_soon(terminal))
             terminal.ref.watch(lambda _ended: unwatch())  # an operator may outlive many terminals
         return terminal
-
-    @staticmethod
-    def _hand_over(party: Party, operator: Ref) -> None:
-        """Asks that were made in the name before somebody operated it are the operator's from now on."""
-        waits = list(party.waiting or ())
-        for wait in waits:
-            if path := find_circle((operator.work,), wait.goals(), (party.name,), wait.label):
-                raise _circle(party.name, path[1], path)
-        for wait in waits:
-            wait.move(party, operator.work)
 
     def _remove_soon(self, terminal: Terminal) -> None:
         if self._terminals.get(terminal.name) is terminal:
@@ -294,8 +284,10 @@ class TerminalManager:
         if key is None:
             return await self._wait(from_, to, form, Ask(form, from_, timeout))
         durable = self._journalled()
-        if not key:
-            raise TerminalError("INVALID", "The key of a durable ask is a text that is not empty.", {"key": key})
+        if not isinstance(cast("object", key), str) or not key:
+            raise TerminalError(
+                "INVALID", "The key of a durable ask is a text that is not empty.", {"key": repr(key)[:100]}
+            )
         refuse_undurable(form)
         owner = self._owner(owner, watch=True)
         message = AskDurably(form, from_, timeout, owner, key)
@@ -324,22 +316,7 @@ class TerminalManager:
             )
         if message.timeout is not UNSET:
             check_timeout(message.timeout, "this form")
-        current = CURRENT.get()
-        named = None if from_ is None else self._asker(from_)
-        waiter = named or current
-        second = current if named is not None and current is not named else None
-        operator = terminal.operator
-        target: Node = terminal.party if operator is None else operator
-        other = None if operator is None else operator.work
-        if waiter is not None and (second is not None or other is not None or waiter is target or waiter.asked):
-            self._refuse_circle(from_, to, waiter, second, target, other)
-        # No checkpoint between the check and the wait that the constructor links.
-        ref = terminal.ref
-        if ref.mailbox.closed:
-            form.destroy()
-            raise terminal.expired(ref.reason or "stopped")
-        reply = Reply(message, ref, waiter, target, second, other, None if operator is None else to)
-        ref.post(reply)
+        reply = begin_wait(terminal, from_, None if from_ is None else self._asker(from_), message)
         try:
             # `await reply.wait()` without the coroutine between, as in `Ref.ask`.
             if reply.settled:
@@ -416,17 +393,6 @@ class TerminalManager:
         if terminal is None:
             return self._tree.waits.party(name)
         return terminal.party if terminal.operator is None else terminal.operator.work
-
-    @staticmethod
-    def _refuse_circle(
-        from_: str | None, to: str, waiter: Node, second: Node | None, target: Node, other: Node | None
-    ) -> None:
-        starts: tuple[Node, ...] = (waiter,)
-        names: tuple[str, ...] = (from_ if from_ is not None else waiter.label,)
-        if second is not None:
-            starts, names = (waiter, second), (*names, second.label)
-        if path := find_circle(starts, (target,) if other is None else (target, other), names, to):
-            raise _circle(from_, to, path)
 
     async def answer(self, to: str, id: str, values: Mapping[str, Any], *, whole: bool = False) -> AnswerResult:
         """Answer a form that is pending at `to`; see `Terminal.answer`. Never raises for a wrong name, id or value."""
@@ -523,13 +489,3 @@ def _readable(stored: object) -> TerminalSnapshot | None:
         return None
     possible = snapshot.timeout is UNSET or 0 <= snapshot.timeout <= MILLISECONDS
     return snapshot if snapshot.id and possible else None
-
-
-def _circle(from_: str | None, to: str, path: list[str]) -> TerminalDeadlock:
-    asker = path[0]
-    return TerminalDeadlock(
-        "DEADLOCK",
-        f"{asker} cannot ask {to}: that would close a circle of waiting, {path_in_words(path)}. "
-        f"Answer what {asker} is being asked first, or decide without asking.",
-        {"from": asker if from_ is None else from_, "to": to, "path": path},
-    )

@@ -127,6 +127,7 @@ async def test_without_a_journal_a_killed_server_has_forgotten_the_form(tmp_path
                 assert refused.code == "DURABLE"
 
 
+@pytest.mark.case("reports/clients", 6)
 async def test_a_server_that_is_told_to_stop_keeps_its_durable_forms(tmp_path: Path) -> None:
     data = ("--data", str(tmp_path / "greenroom.db"))
     with trio.fail_after(SECONDS):
