@@ -73,11 +73,11 @@ async def ask(runtime: Runtime, name: str, left: list[str]) -> None:
         key = left.pop() if left else f"{name}.{turn}"
         timeout = random_.choice((None, None, None, 0.02))
         say("asking", key)
-        patience = random_.choice((None, None, 0.003))
+        scope = trio.CancelScope()
+        if random_.random() < 0.3:
+            scope.deadline = trio.current_time() + 0.003
         try:
-            with trio.CancelScope() as scope:
-                if patience is not None:
-                    scope.deadline = trio.current_time() + patience
+            with scope:
                 values = await runtime.ask(place(key), form(key), key=key, owner=OWNER, timeout=timeout)
                 say("got", key, values["token"])
         except FormError as error:
