@@ -18,7 +18,17 @@ from greenroom.runtime.journal import Journal, Outcome, Statement, Table
 from greenroom.runtime.reply import Reply
 from greenroom.runtime.tree import Tree
 
-__all__ = ["ASKS", "AskStatus", "DurableAsk", "DurableAsks", "Told", "ending", "open_durable_asks", "refuse_undurable"]
+__all__ = [
+    "ASKS",
+    "AskStatus",
+    "DurableAsk",
+    "DurableAsks",
+    "Told",
+    "check_key",
+    "ending",
+    "open_durable_asks",
+    "refuse_undurable",
+]
 
 logger = logging.getLogger("greenroom.terminals")
 
@@ -248,6 +258,14 @@ async def open_durable_asks(journal: Journal) -> DurableAsks:
 def ending(tree: Tree) -> bool:
     """Whether all of the runtime ends, and not just the actor in whose task this runs."""
     return not tree.root.alive or trio.current_effective_deadline() == -inf
+
+
+def check_key(key: object) -> None:
+    """Raise TerminalError INVALID for what cannot be a key."""
+    if not isinstance(key, str) or not key:
+        raise TerminalError(
+            "INVALID", "The key of a durable ask is a text that is not empty.", {"key": repr(key)[:100]}
+        )
 
 
 def refuse_undurable(form: Form) -> None:

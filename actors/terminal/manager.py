@@ -18,7 +18,7 @@ from trio.lowlevel import (
 
 from greenroom.actors.terminal.actor import Ask, TerminalActor
 from greenroom.actors.terminal.broker import EVENTS, Terminal
-from greenroom.actors.terminal.durable import DurableAsks, ending, refuse_undurable
+from greenroom.actors.terminal.durable import DurableAsks, check_key, ending, refuse_undurable
 from greenroom.actors.terminal.notice import Notice, NoticeKind, Subscriber
 from greenroom.actors.terminal.options import MILLISECONDS, check_cap, check_name, check_operator, check_timeout
 from greenroom.actors.terminal.recording import AskDurably, Forget, Resume
@@ -284,10 +284,7 @@ class TerminalManager:
         if key is None:
             return await self._wait(from_, to, form, Ask(form, from_, timeout))
         durable = self._journalled()
-        if not isinstance(cast("object", key), str) or not key:
-            raise TerminalError(
-                "INVALID", "The key of a durable ask is a text that is not empty.", {"key": repr(key)[:100]}
-            )
+        check_key(key)
         refuse_undurable(form)
         owner = self._owner(owner, watch=True)
         message = AskDurably(form, from_, timeout, owner, key)
