@@ -29,7 +29,7 @@ def asked(server: Server) -> Iterator[Server]:
 def test_a_pipe_gets_every_line_in_full(asked: Server) -> None:
     id = wait_for_form(asked)["id"]
     head, row = run("pending", url=asked.url, COLUMNS="40").out.splitlines()
-    assert head.split() == ["id", "at", "asked", "by", "form", "fields"]
+    assert head.split()[:6] == ["id", "at", "asked", "by", "form", "fields"]
     assert row.split()[0] == id
     assert ASKER in row
     assert "share, day, notify" in row
