@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Final, cast, final
+from typing import Any, Final, Protocol, cast, final
 
 import trio
 from trio_websocket import (
@@ -13,6 +13,8 @@ from trio_websocket import (
     wrap_client_stream,
     wrap_server_stream,
 )
+from wsproto import ConnectionType
+from wsproto.handshake import H11Handshake
 
 from greenroom.actors.client.metering import MeteredStream
 from greenroom.actors.client.socket import FrameSocket, SocketLimits
@@ -24,6 +26,14 @@ __all__ = ["HandshakeFailed", "accept", "dial"]
 _QUEUE: Final = 16
 """How many messages the library reads ahead. While it cannot, it answers no pings."""
 _RECEIVE: Final = 16_384
+_DONE: Final = H11Handshake(ConnectionType.SERVER)
+"""Stands for every handshake that is over; it has nothing to tell."""
+
+
+class Starter(Protocol):
+    """What runs tasks: a nursery, or an actor."""
+
+    def start_soon(self, function: Callable[..., Awaitable[object]], /, *args: Any) -> object: ...
 
 
 class HandshakeFailed(Exception):
@@ -34,10 +44,10 @@ class HandshakeFailed(Exception):
         self.status = status
 
 
-async def accept(nursery: trio.Nursery, stream: GuardedStream, limits: SocketLimits) -> FrameSocket:
+async def accept(starter: Starter, stream: GuardedStream, limits: SocketLimits) -> FrameSocket:
     """The server's side of a handshake whose request the stream begins with. No extension is agreed on.
 
-    Raises `HandshakeFailed`, with the stream killed. `nursery` must stay open until the socket is closed.
+    Raises `HandshakeFailed`, with the stream killed. `starter` must run tasks until the socket is closed.
     """
 
     async def shake(library: _Library, metered: MeteredStream) -> WebSocketConnection:
@@ -46,7 +56,7 @@ async def accept(nursery: trio.Nursery, stream: GuardedStream, limits: SocketLim
         )
         return await request.accept(subprotocol=PROTOCOL if PROTOCOL in request.proposed_subprotocols else None)
 
-    return await _open(nursery, stream, limits, shake)
+    return await _open(starter, stream, limits, shake)
 
 
 async def dial(
@@ -78,12 +88,12 @@ async def dial(
 
 
 async def _open(
-    nursery: trio.Nursery,
+    starter: Starter,
     stream: GuardedStream,
     limits: SocketLimits,
     shake: Callable[[_Library, MeteredStream], Awaitable[WebSocketConnection]],
 ) -> FrameSocket:
-    library, metered = _Library(nursery), MeteredStream(stream, limits)
+    library, metered = _Library(starter), MeteredStream(stream, limits)
     ws: WebSocketConnection | None = None
     try:
         with trio.move_on_after(limits.handshake_timeout) as scope:
@@ -99,6 +109,8 @@ async def _open(
     if ws is None:
         status = library.failure.status_code if isinstance(library.failure, ConnectionRejected) else None
         raise HandshakeFailed(status)
+    # It is asked for what it has to tell for as long as the connection lasts, and its parser takes three kilobytes.
+    ws._wsproto.handshake = _DONE  # pyright: ignore[reportPrivateUsage]
     socket = FrameSocket(ws, stream, limits, library.scope.cancel)
     metered.watch(socket.end)
     return socket
@@ -112,15 +124,15 @@ class _Library:
     handshake; and what it raises must not take the nursery down.
     """
 
-    def __init__(self, nursery: trio.Nursery) -> None:
-        self._nursery = nursery
+    def __init__(self, starter: Starter) -> None:
+        self._starter = starter
         self.scope = trio.CancelScope(shield=True)
         self.ended: Callable[[], object] = _nothing
         """Called when the reader has ended, by itself or cancelled."""
         self.failure: Exception | None = None
 
     def start_soon(self, function: Callable[..., Awaitable[object]], *args: object) -> None:
-        self._nursery.start_soon(self._run, function, args)
+        self._starter.start_soon(self._run, function, args)
 
     async def _run(self, function: Callable[..., Awaitable[object]], args: Sequence[object]) -> None:
         with self.scope:

@@ -243,13 +243,11 @@ class Connection(Actor):
     async def _serve_rpc(self, caller: Caller) -> None:
         limits = self._front.limits
         try:
-            async with trio.open_nursery() as nursery:
-                try:
-                    socket = await accept(nursery, self._stream, limits.socket)
-                except HandshakeFailed:
-                    return
-                self._session = Session(self.ref.path, socket, self._front, caller)
-                await self._session.serve()
+            socket = await accept(self, self._stream, limits.socket)
+            self._session = Session(self.ref.path, socket, self._front, caller)
+            await self._session.serve()
+        except HandshakeFailed:
+            logger.debug("%s: no WebSocket came about", self.ref.path)
         finally:
             caller.usage.connections -= 1
 

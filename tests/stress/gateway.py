@@ -293,7 +293,7 @@ class Gateway(RuleBasedStateMachine):
             assert lost.value.code == asked.outcome
 
     def _part(self, person: Person, *, politely: bool) -> None:
-        """It goes for good."""
+        """It goes for good: politely it says so, and what it asked is withdrawn at once."""
         since = self.now if person.away_since is None else person.away_since
         if politely:
             self.driver.call(person.leave)
@@ -311,7 +311,10 @@ class Gateway(RuleBasedStateMachine):
         self.driver.cancel(person.life)
         self.waiting = [asked for asked in self.waiting if asked.person is not person]
         self.people.remove(person)
-        self.gone.append((person, since + GRACE))
+        if politely:
+            for asked in [asked for asked in self.open if asked.person is person]:
+                self.ends(asked, "withdrawn")
+        self.gone.append((person, since if politely else since + GRACE))
 
     def one(self, index: int, *, online: bool) -> Person:
         people = [person for person in self.people if person.online == online]
