@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from math import inf
 from typing import final
 
 import trio
 
 from greenroom.protocol.workflows import Task
+from greenroom.runtime.patience import patient_scope
 
 __all__ = ["Attempt"]
 
@@ -20,12 +22,14 @@ class Attempt:
     It is halted when its workflow or phase is over or suspended: what was begun may come to its end, nothing begins.
     """
 
-    __slots__ = ("_bell", "_due", "armed", "dispatched", "number", "scope", "task")
+    __slots__ = ("_bell", "_due", "armed", "dispatched", "limit", "number", "scope", "task")
 
     def __init__(self, task: Task, number: int) -> None:
         self.task = task
         self.number = number
         self.scope = trio.CancelScope()
+        self.limit: trio.CancelScope | None = None
+        """Within `scope`: the task's deadline, if that is a patient one."""
         self.dispatched = False
         """Whether the handler was called."""
         self.armed = 0
@@ -51,11 +55,20 @@ class Attempt:
 
     # ---------------------------------------------------------------- deadlines
 
-    def begin(self) -> None:
-        """Start the task's deadline."""
+    def limited(self) -> AbstractContextManager[trio.CancelScope | None]:
+        """Start the task's deadline. A patient one is the scope that is to be entered, and to be set as `limit`."""
         timeout = self.task.timeout
-        if timeout is not None:
-            self.scope.deadline = self._due = trio.current_time() + timeout
+        if timeout is None:
+            return nullcontext()
+        if self.task.patience:
+            return patient_scope(timeout)
+        self.scope.deadline = self._due = trio.current_time() + timeout
+        return nullcontext()
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether it was cancelled, by somebody or by one of its deadlines."""
+        return self.scope.cancel_called or (self.limit is not None and self.limit.cancel_called)
 
     def beat(self) -> None:
         """Something was heard of the handler: it has another `heartbeat` seconds, if that is what its task asks for."""
@@ -65,7 +78,7 @@ class Attempt:
 
     def overdue(self) -> str:
         """Why its deadline ended it, as a sentence."""
-        if trio.current_time() >= self._due:
+        if trio.current_time() >= self._due or (self.limit is not None and self.limit.cancel_called):
             return f"Attempt {self.number} of task {self.task.key!r} took longer than {self.task.timeout:g} s."
         return (
             f"Nothing was heard of attempt {self.number} of task {self.task.key!r} for {self.task.heartbeat:g} s:"

@@ -79,7 +79,7 @@ class TaskController:
     @property
     def cancelled(self) -> bool:
         """Whether what the behaviour comes to is of no interest any more."""
-        return not self._attempt.current or self._attempt.scope.cancel_called or self._drive.ending
+        return not self._attempt.current or self._attempt.cancelled or self._drive.ending
 
     @property
     def paused(self) -> bool:

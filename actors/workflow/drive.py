@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from contextlib import nullcontext
 from math import inf, isfinite
 from typing import Any, Final, final
 
@@ -29,6 +30,7 @@ from greenroom.protocol.workflows import (
     WorkflowResult,
 )
 from greenroom.runtime.cancel import CancelToken
+from greenroom.runtime.patience import patient_scope
 from greenroom.runtime.ref import Ref
 
 __all__ = ["LAST_WRITES", "Drive"]
@@ -90,6 +92,7 @@ class Drive:
         *,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
+        patience: bool = False,
         budget: Budget | None = None,
     ) -> None:
         """Drive it to its end; `result` tells what that is. Raises nothing but cancellation; it is over then, too."""
@@ -97,25 +100,31 @@ class Drive:
         unwatch = self.workflow.watch(self._heard)
         self.workflow.on_cancel = self.cancel
         forget = budget.start(self.cancel) if budget is not None else None
+        limited = timeout is not None and isfinite(timeout) and 0 < timeout <= MAX_TIMER_MS / 1000
+        seconds = timeout if limited else None
         try:
-            async with trio.open_nursery() as self.nursery:
-                if cancel is not None:
-                    if cancel.is_set():
-                        self.cancel()
-                    self.nursery.start_soon(self._cancel_when, cancel)
-                if timeout is not None and isfinite(timeout) and 0 < timeout <= MAX_TIMER_MS / 1000:
-                    self.nursery.start_soon(self._cancel_after, timeout)
-                try:
-                    await self._phases()
-                    if self._torn:
-                        await trio.sleep_forever()
-                except Exception as error:
-                    self.fail(error)
-                except BaseException:
-                    self.tear()
-                    await self.abandon()
-                    raise
-                self.nursery.cancel_scope.cancel()
+            with patient_scope(seconds) if patience and seconds is not None else nullcontext() as limit:
+                async with trio.open_nursery() as self.nursery:
+                    if cancel is not None:
+                        if cancel.is_set():
+                            self.cancel()
+                        self.nursery.start_soon(self._cancel_when, cancel)
+                    if seconds is not None and limit is None:
+                        self.nursery.start_soon(self._cancel_after, seconds)
+                    try:
+                        await self._phases()
+                        if self._torn:
+                            await trio.sleep_forever()
+                    except Exception as error:
+                        self.fail(error)
+                    except BaseException:
+                        if limit is not None and limit.cancel_called:
+                            self._end()
+                        else:
+                            self.tear()
+                            await self.abandon()
+                        raise
+                    self.nursery.cancel_scope.cancel()
         finally:
             if forget is not None:
                 forget()

@@ -37,6 +37,8 @@ class Bounds(TypedDict, total=False):
     """Set by whoever wants it to end."""
     timeout: float | None
     """Seconds for the whole run; none where it is not above 0, or beyond what a timer holds."""
+    patience: bool
+    """Whether the timeout stands still while a person is being asked."""
     budget: Budget | None
     """Ends it once it is used up."""
 

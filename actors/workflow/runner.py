@@ -13,9 +13,11 @@ from greenroom.actors.workflow.options import Bounds, BuildOptions, RunOptions
 from greenroom.actors.workflow.run import Run, RunActor
 from greenroom.actors.workflow.slots import TaskErrand
 from greenroom.actors.workflow.store import WorkflowStore
+from greenroom.protocol.lineage import tag_workflow
 from greenroom.protocol.workflows import Workflow, WorkflowResult, create_workflow
 from greenroom.runtime.actor import Actor
 from greenroom.runtime.context import current_node
+from greenroom.runtime.lineage import beneath
 from greenroom.runtime.ref import Ref
 from greenroom.runtime.tree import Tree, free_place
 
@@ -54,10 +56,12 @@ class WorkflowRunner:
         `BuildOptions` are for a definition that is to be built, `Bounds` are what may stop the run. `store` keeps it as
         it goes.
 
-        The run is an actor beneath the one that calls, or at the top. Raises `WorkflowError` TRANSITION, before
-        anything has happened, for a workflow that cannot be run, or was run before; MUTATION and RESTORE for what
-        cannot be built. However the run ends is a result. Cancelled: the run is stopped, and its end stored, before
-        this is over.
+        The run is an actor beneath the one that calls, or at the top. However it ends is a result. Cancelled: the run
+        is stopped, and its end stored, before this is over.
+
+        Raises, before anything has happened, `WorkflowError` TRANSITION for a workflow that cannot be run, or was run
+        before, MUTATION and RESTORE for what cannot be built, and `ToolError` DEPTH beneath a run of the same id, or
+        beneath too many.
         """
         build, bounds = split(options)
         if not isinstance(target, Workflow):
@@ -77,13 +81,14 @@ class WorkflowRunner:
         """Claim the workflow and start its run, without waiting for it.
 
         A `lasting` one is at the top, and nobody's in particular. Raises `WorkflowError` TRANSITION if it cannot be
-        run.
+        run, and `ToolError` DEPTH if a run of its id is above, or too many are.
         """
         parent = self._ref if lasting else self._place()
-        workflow.claim()
-        actor = RunActor(store, bounds)
         events = events or RunEvents(workflow.id)
-        ref = self.tree.spawn(actor, free_place(parent, workflow.id), parent=parent)
+        actor = RunActor(store, bounds)
+        with beneath(tag_workflow(workflow.id)):
+            workflow.claim()
+            ref = self.tree.spawn(actor, free_place(parent, workflow.id), parent=parent)
         actor.drive = Drive(workflow, ref, events, outer=_outer(parent), lasting=lasting, chance=self._chance)
         return Run(workflow, events, actor.drive)
 

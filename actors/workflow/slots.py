@@ -200,10 +200,9 @@ class PhaseDrive:
         value: Any = None
         failure: Exception | None = None
         try:
-            with attempt.scope as scope:
+            with attempt.scope as scope, attempt.limited() as attempt.limit:
                 task.on_cancel = scope.cancel
                 errand.cancel_with(scope)
-                attempt.begin()
                 drive.listen(attempt)
                 if drive.storing and not await drive.required("attempt", task, number):
                     task.workflow.stop()
@@ -239,7 +238,7 @@ class PhaseDrive:
             self.drive.tear()
         elif self.drive.ending or self._bailed or (not attempt.dispatched and attempt.halted):
             task.skip()
-        elif attempt.scope.cancel_called:
+        elif attempt.cancelled:
             return self._failed(attempt, "timeout", attempt.overdue(), [])
         elif failure is not None:
             causes = _leaves(failure)

@@ -8,7 +8,17 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from greenroom import Actor, ActorDeadlock, MemoryWorkflowStore, Request, Runtime, TaskController, handles
+from greenroom import (
+    Actor,
+    ActorDeadlock,
+    MemoryWorkflowStore,
+    Request,
+    Runtime,
+    TaskController,
+    ToolError,
+    handles,
+)
+from greenroom.actors.workflow import RunOptions
 from greenroom.protocol.tree import ActorSnapshot
 from tests.workflows.stage import behaving, opened, statuses
 
@@ -223,3 +233,66 @@ async def test_a_run_with_a_long_name_has_a_place_all_the_same(autojump_clock: M
         await runtime.workflows.start(definition, functions={"x": parks})
         await wait_all_tasks_blocked()
         assert paths(runtime) == ["/workflows", "/workflows/a%2Fb%25", "/workflows/a%2Fb%25/x%2Fy"]
+
+
+async def test_a_run_beneath_itself_is_refused_before_anything_begins(autojump_clock: MockClock) -> None:
+    async def again(_controller: TaskController) -> str:
+        try:
+            await runtime.workflows.runner.execute(behaving({"a": "x"}), functions={"x": parks})
+        except ToolError as refusal:
+            return f"{refusal.code} {refusal.context['lineage']}"
+        return "ran"
+
+    async with opened() as runtime:
+        result = await runtime.workflows.run(behaving({"a": "x"}), functions={"x": again})
+    assert result.results[0].result.value == "DEPTH ['workflow:w']"
+
+
+async def test_runs_are_nested_eight_deep_and_no_deeper(autojump_clock: MockClock) -> None:
+    async def deeper(controller: TaskController) -> Any:
+        depth = controller.input["depth"] + 1
+        definition = behaving({"a": "x"}, tasks={"x": {"input": {"depth": depth}}}) | {"id": f"run-{depth}"}
+        try:
+            result = await runtime.workflows.run(definition, functions={"x": deeper})
+        except ToolError as refusal:
+            return [refusal.context["depth"], refusal.context["max"]]
+        return result.results[0].result.value
+
+    async with opened() as runtime:
+        definition = behaving({"a": "x"}, tasks={"x": {"input": {"depth": 0}}})
+        result = await runtime.workflows.run(definition, functions={"x": deeper})
+    assert result.results[0].result.value == [9, 8]
+
+
+@pytest.mark.parametrize("patient", ["task", "run"])
+async def test_a_patient_deadline_stands_still_while_a_person_is_asked(autojump_clock: MockClock, patient: str) -> None:
+    async def asks(_controller: TaskController) -> Any:
+        await trio.sleep(0.3)
+        answer = await runtime.ask("ops", QUESTION)
+        await trio.sleep(0.3)
+        return answer
+
+    async def works(_controller: TaskController) -> None:
+        await trio.sleep(1.2)
+
+    async def answers() -> None:
+        await trio.sleep(200)
+        terminal = runtime.terminals.terminal("ops")
+        assert terminal is not None
+        (form,) = terminal.pending()
+        await runtime.terminals.answer("ops", form.id, {"ok": True})
+
+    limit = {"timeout": 1000, "patience": True} if patient == "task" else {}
+    options: RunOptions = {"timeout": 1.0, "patience": True} if patient == "run" else {}
+    async with opened() as runtime, trio.open_nursery() as nursery:
+        runtime.terminals.add("ops")
+        nursery.start_soon(answers)
+        asked = behaving({"a": "x"}, tasks={"x": limit}) | {"id": "asked"}
+        options["functions"] = {"x": asks}
+        result = await runtime.workflows.run(asked, **options)
+        assert (result.status, result.results[0].result.value) == ("completed", {"ok": True})
+        worked = behaving({"a": "x"}, tasks={"x": limit}) | {"id": "worked"}
+        options["functions"] = {"x": works}
+        result = await runtime.workflows.run(worked, **options)
+        assert statuses(result.workflow)["x"] == ("failed" if patient == "task" else "skipped")
+        assert result.status == ("completed" if patient == "task" else "stopped")
