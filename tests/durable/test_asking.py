@@ -285,6 +285,23 @@ async def test_an_answer_that_cannot_be_recorded_leaves_the_form_as_it_was_asked
         assert await asking.result() == VALUES
 
 
+async def test_on_a_full_disk_nothing_is_asked_and_what_was_asked_stays(file: Path) -> None:
+    large = {"label": "x" * 60_000, "fields": FORM["fields"]}
+    async with life(file) as now:
+        id, asking = await now.shown("k")
+        assert now.runtime.journal is not None
+        writer = now.runtime.journal._writer._file.writer
+        writer.execute("PRAGMA max_page_count = 1")  # which means: no page more than there are
+        with pytest.raises(JournalError) as full:
+            await now.runtime.ask("ops", large, key="large")
+        assert full.value.code == "FULL"
+        assert [record.id for record in now.ops.pending()] == [id]
+        writer.execute("PRAGMA max_page_count = 1000000")
+        await now.shown("large", large)
+        await now.ops.answer(id, ANSWER)
+        assert await asking.result() == VALUES
+
+
 async def test_while_an_answer_is_being_recorded_nobody_else_answers(file: Path) -> None:
     async with life(file) as now:
         id, asking = await now.shown("k")
