@@ -503,6 +503,29 @@ async def test_an_actor_that_was_spawned_in_the_block_counts_and_one_from_before
     assert (work.outcome, work.took) == ("timeout", after_days(1.0))
 
 
+async def test_an_actor_that_was_spawned_in_the_block_holds_the_clock_until_its_last_ask_is_answered(
+    room: Room, mock_clock: MockClock
+) -> None:
+    room.mount("ann", "bob")
+    run, within = Player(), Player()
+    room.runtime.spawn(run, "run")
+
+    async def spawn_and_wait() -> None:
+        run.spawn(within, "within")
+        await trio.sleep_forever()
+
+    work = await start_within(run, 1.0, spawn_and_wait)
+    within.start_soon(asks(room, "ann"))
+    within.start_soon(asks(room, "bob"))
+    await advance(DAYS)
+    await answer(room, "ann")
+    await advance(DAYS)
+    assert not work.outcome
+    await answer(room, "bob")
+    await advance(1000)
+    assert work.outcome == "timeout"
+
+
 # -------------------------------------------------------------------- looking
 
 
