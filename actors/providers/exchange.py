@@ -95,6 +95,8 @@ class Exchange:
         self._pieces: AsyncIterator[bytes] | None = None
         """What the body of the response comes in."""
         self._reading: _Reading | None = None
+        self._silent = 0.0
+        """How many seconds have been spent waiting since something of the answer came. A slow consumer's are none."""
 
     @property
     def result(self) -> ProviderResult:
@@ -132,16 +134,17 @@ class Exchange:
 
     async def _advance(self) -> None:
         """One step: the request, or one piece of its answer."""
-        idle = self._reading.alive_at if self._reading is not None else trio.current_time()
-        with trio.CancelScope(deadline=min(self._end, idle + _seconds(self._limits.idle))) as scope:
+        began = trio.current_time()
+        with trio.CancelScope(deadline=min(self._end, began + _seconds(self._limits.idle) - self._silent)) as scope:
             try:
                 if self._reading is None:
                     await self._send()
                 else:
                     await self._read(self._reading)
-                return
             except httpx.HTTPError as error:
                 raise transport_failure(self._attempts.host, error) from None
+            alive = self._reading is None or self._reading.alive
+            self._silent = 0.0 if alive else self._silent + trio.current_time() - began
         if scope.cancelled_caught:
             host = self._attempts.host
             raise overrun(host) if trio.current_time() >= self._end else silence(host, _seconds(self._limits.idle))
@@ -183,6 +186,7 @@ class Exchange:
     async def _recover(self, error: ProviderError) -> None:
         """Wait for the next attempt, or raise the error if there is none."""
         await self.aclose()
+        await trio.lowlevel.checkpoint_if_cancelled()  # what failed may have failed by that
         if self._answer.complete and error.code in ("TIMEOUT", "NETWORK"):
             self._finish()  # all that was still to come were figures
             return
@@ -194,7 +198,7 @@ class Exchange:
                 error.context["partial"] = error.partial.content
             raise error
         await trio.sleep(wait)
-        self._answer = self._attempts.answer()
+        self._answer, self._silent = self._attempts.answer(), 0.0
 
     def _wait(self, error: ProviderError) -> float | None:
         """The seconds before another attempt. `None`: there is none, or it would come too late."""
@@ -211,7 +215,7 @@ class Exchange:
 class _Reading:
     """The events of one response."""
 
-    __slots__ = ("_decoder", "_in_comment", "_in_line", "_parser", "_pieces", "alive_at")
+    __slots__ = ("_decoder", "_in_comment", "_in_line", "_parser", "_pieces", "alive")
 
     def __init__(self, pieces: AsyncIterator[bytes]) -> None:
         self._pieces = pieces
@@ -219,8 +223,8 @@ class _Reading:
         self._parser = SSEParser(LARGEST_EVENT)
         self._in_line = False
         self._in_comment = False
-        self.alive_at = trio.current_time()
-        """When something last came that is no comment."""
+        self.alive = True
+        """Whether there was something in the last piece that is no comment."""
 
     async def events(self, host: str) -> list[SSEEvent] | None:
         """Those that end in the next piece; `None` at the end of the stream."""
@@ -235,13 +239,13 @@ class _Reading:
         return self._parser.flush() or None
 
     def _note(self, text: str) -> None:
+        self.alive = False
         for number, line in enumerate(_LINE_END.split(text)):
             self._in_line = self._in_line and not number
             if line:
                 self._in_comment = self._in_comment if self._in_line else line[0] == ":"
                 self._in_line = True
-                if not self._in_comment:
-                    self.alive_at = trio.current_time()
+                self.alive = self.alive or not self._in_comment
 
 
 async def _whole(pieces: AsyncIterator[bytes], host: str) -> bytes:

@@ -192,6 +192,7 @@ class HttpProvider(ABC):
         if self._client is None:
             raise ConfigError("CLOSED", f"The provider of {self.model} was closed.")
         request = self._client.build_request("POST", self._url, content=body)
+        request.stream = _Body(body)
         return await self._client.send(request, stream=True)
 
     def _without_key(self, error: ProviderError) -> ProviderError:
@@ -220,6 +221,22 @@ class HttpProvider(ABC):
     @abstractmethod
     def _answer(self) -> Answer:
         """What reads an answer to it."""
+
+
+class _Body(httpx.AsyncByteStream):
+    """The body of one request, in one piece. httpx's own is a generator, and complains of being left half way."""
+
+    def __init__(self, body: bytes) -> None:
+        self._left = body
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        piece, self._left = self._left, b""
+        if not piece:
+            raise StopAsyncIteration
+        return piece
 
 
 @functools.cache

@@ -191,6 +191,14 @@ async def test_a_slow_answer_that_lives_is_not_cut(
     assert autojump_clock.current_time() > 600
 
 
+async def test_a_reader_may_take_its_time(server: ModelServer, openai: OpenAIProvider, autojump_clock: Clock) -> None:
+    server.plays([sse(H), 1.0, WHOLE])
+    async with openai.stream(GO, Cancel()) as stream:
+        async for _ in stream:
+            await trio.sleep(500)
+    assert stream.result == ProviderResult("hh")
+
+
 async def test_the_whole_call_can_have_a_deadline(server: ModelServer, keyed: None, autojump_clock: Clock) -> None:
     limits = Limits(total=30.0)
     server.plays([sse(H), *(piece for _ in range(20) for piece in (5.0, sse(H)))])
