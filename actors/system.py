@@ -22,7 +22,7 @@ from greenroom.actors.terminal import (
     TerminalStore,
     open_durable_asks,
 )
-from greenroom.actors.workflow import WorkflowManager, WorkflowRunner, WorkflowStore
+from greenroom.actors.workflow import RUN_TABLES, JournalWorkflowStore, WorkflowManager, WorkflowRunner, WorkflowStore
 from greenroom.protocol.emitter import ErrorHandler
 from greenroom.protocol.forms import Form, FormSchema
 from greenroom.protocol.tree import TreeSnapshot
@@ -151,7 +151,7 @@ async def open_runtime(
 
     `timeout` is how many seconds a form may stay unanswered where its terminal or its ask says nothing else (None: for
     ever), `cap` how many forms a terminal may hold. `store` keeps terminals' own settings (default: the journal, if
-    there is one), `workflow_store` the runs of workflows; `functions` are the behaviours of their tasks.
+    there is one), `workflow_store` the runs of workflows (likewise); `functions` are the behaviours of their tasks.
     `error(exception, event)` hears what listeners raise. `wall_clock` dates records, in seconds since 1970. `tune_gc`
     raises the thresholds of Python's garbage collector, for programs with many thousands of live asks; they are put
     back at the end.
@@ -169,9 +169,10 @@ async def open_runtime(
         async with run_tree() as tree:
             journal = durable = None
             if data is not None:  # first, so that it ends last
-                journal = await open_journal(tree, data, tables=(ASKS, TERMINALS), wall_clock=wall_clock)
+                journal = await open_journal(tree, data, tables=(ASKS, TERMINALS, *RUN_TABLES), wall_clock=wall_clock)
                 durable = await open_durable_asks(journal)
                 store = store or JournalTerminalStore(journal)
+                workflow_store = workflow_store or JournalWorkflowStore(journal, wall_clock=wall_clock)
             terminals = TerminalManager(
                 tree, store=store, durable=durable, timeout=timeout, cap=cap, error=error, wall_clock=wall_clock
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import islice
 from typing import Final, TypeAlias, final
 
@@ -12,7 +12,7 @@ import trio
 from greenroom.protocol.errors import WorkflowError
 from greenroom.protocol.workflows import WorkflowEvent
 
-__all__ = ["EVENTS_KEPT", "RunEvents"]
+__all__ = ["EVENTS_KEPT", "EventFollower", "RunEvents"]
 
 EVENTS_KEPT: Final = 4096
 """How many events of a run are kept in memory."""
@@ -47,28 +47,29 @@ class RunEvents:
         self.closed = True
         self._ring()
 
-    async def follow(self, after: int = 0) -> AsyncGenerator[WorkflowEvent]:
+    def follow(self, after: int = 0) -> EventFollower:
         """Every event with a number above `after`, those that there are and those to come, until the run is over.
 
         `after` may be beyond the last event, where a run without a store has begun to count anew: everything is told
-        then. Raises `WorkflowError` GAP if events in between are kept nowhere any more; its context says which `first`
-        one is. It waits for the next event without a deadline.
+        then.
         """
-        if after > self.last:
-            after = 0
-        while True:
-            for event in await self._after(after):
-                if event.number > after + 1:
-                    raise self._gap(after, event.number)
-                after = event.number
-                yield event
-            if after < self.last:
-                continue
-            if self.closed:
-                return
-            if self._more is None:
-                self._more = trio.Event()
-            await self._more.wait()
+        return EventFollower(self, after if after <= self.last else 0)
+
+    async def wait(self) -> None:
+        """Wait, without a deadline, until there is one more event, or there will be none."""
+        if self._more is None:
+            self._more = trio.Event()
+        await self._more.wait()
+
+    async def page(self, after: int) -> Sequence[WorkflowEvent]:
+        """Some of the events that follow number `after`, from the next one on; none if that has not happened yet.
+
+        Raises `WorkflowError` GAP if it is kept nowhere any more; the context says which `first` one is.
+        """
+        events = await self._after(after)
+        if events and events[0].number > after + 1:
+            raise self._gap(after, events[0].number)
+        return events
 
     async def _after(self, after: int) -> Sequence[WorkflowEvent]:
         first = self._events[0].number if self._events else self.last + 1
@@ -91,3 +92,32 @@ class RunEvents:
         more, self._more = self._more, None
         if more is not None:
             more.set()
+
+
+@final
+class EventFollower:
+    """The events of a run, one after another: `async for event in run.events()`.
+
+    Raises `WorkflowError` GAP where one is kept nowhere any more. It waits for the next event without a deadline, holds
+    nothing, and may be left at any time.
+    """
+
+    def __init__(self, events: RunEvents, after: int) -> None:
+        self._events = events
+        self._after = after
+        self._page: deque[WorkflowEvent] = deque()
+
+    def __aiter__(self) -> EventFollower:
+        return self
+
+    async def __anext__(self) -> WorkflowEvent:
+        while not self._page:
+            self._page.extend(await self._events.page(self._after))
+            if self._page or self._after < self._events.last:
+                continue
+            if self._events.closed:
+                raise StopAsyncIteration
+            await self._events.wait()
+        event = self._page.popleft()
+        self._after = event.number
+        return event

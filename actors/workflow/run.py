@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator
 from typing import ClassVar, final
 
 import trio
 
 from greenroom.actors.workflow.attempt import Attempt
 from greenroom.actors.workflow.drive import Drive
-from greenroom.actors.workflow.events import RunEvents
+from greenroom.actors.workflow.events import EventFollower, RunEvents
 from greenroom.actors.workflow.options import Bounds
 from greenroom.actors.workflow.persistence import WorkflowPersistence
 from greenroom.actors.workflow.store import RecordingStore, RunRecord, WorkflowStore
 from greenroom.protocol.workflows import (
     Status,
     Workflow,
-    WorkflowEvent,
     WorkflowResult,
     WorkflowSnapshot,
 )
@@ -121,7 +119,7 @@ class Run:
         if self._drive is not None:
             await self._drive.stored()
 
-    def events(self, after: int = 0) -> AsyncGenerator[WorkflowEvent]:
+    def events(self, after: int = 0) -> EventFollower:
         """What happened, and happens, in order, from the event behind number `after` on; see `RunEvents.follow`."""
         return self._events.follow(after)
 

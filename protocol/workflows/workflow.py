@@ -128,6 +128,11 @@ class Workflow(Group):
         return self._claimed
 
     @property
+    def created(self) -> int:
+        """When the run was made: milliseconds since 1970. It stays the same over recoveries."""
+        return self._record.created
+
+    @property
     def signals(self) -> dict[str, Any]:
         """The last value of each signal that it was sent, as a copy."""
         return copy_json(self._signals)

@@ -1,0 +1,151 @@
+"""The store of runs in the journal."""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Callable, Collection, Sequence
+from typing import Final, final
+
+from greenroom.actors.workflow.recording import Recording
+from greenroom.actors.workflow.rows import READ_RUN, RUN_TASKS, RUNS, Head, decode, encode, put_together
+from greenroom.actors.workflow.store import RunRecord, StoredRun
+from greenroom.protocol.errors import WorkflowError
+from greenroom.protocol.workflows import TERMINAL, Status, Workflow, WorkflowEvent, WorkflowSnapshot, read_snapshot
+from greenroom.runtime.journal import End, Journal, Statement
+
+__all__ = ["RUN_TABLES", "JournalWorkflowStore"]
+
+RUN_TABLES: Final = (RUNS, RUN_TASKS)
+"""What has to be among the tables of the journal."""
+
+_SET: Final = """
+INSERT INTO runs (id, name, status, created, updated, base, head, stream, epoch) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)
+ON CONFLICT (id) DO UPDATE SET name = excluded.name, status = excluded.status, created = excluded.created,
+updated = excluded.updated, base = excluded.base, head = excluded.head
+"""
+_LIST: Final = "SELECT id, name, status, created, updated FROM runs WHERE status IN ({}) ORDER BY updated, rowid"
+_OLD: Final = "SELECT id, stream FROM runs WHERE status IN ({}) AND updated < ?"
+_STREAM: Final = "SELECT stream FROM runs WHERE id = ?"
+_LAST: Final = """
+SELECT max(events.seq) FROM runs JOIN streams ON streams.name = runs.stream JOIN events ON events.stream = streams.id
+WHERE runs.id = ?
+"""
+_STATUSES: Final[tuple[Status, ...]] = ("pending", "running", *sorted(TERMINAL))
+
+
+@final
+class JournalWorkflowStore:
+    """Runs in a journal: a `RecordingStore`, whose journal must have `RUN_TABLES` among its own.
+
+    A run is written change by change, and what happened in it is kept as a stream. Only one process can write a journal
+    at a time, and its lock goes with the process that held it: so there is no lease that would have to run out before
+    another process takes a run up. Within the process a run is driven once, and a write of one that was taken over, or
+    deleted, fails.
+
+    Everything raises JournalError. What `set`, `delete` and a `required` have returned from is on the disk. Cancelled:
+    it is, or it is not.
+    """
+
+    def __init__(self, journal: Journal, *, wall_clock: Callable[[], float] = time.time) -> None:
+        self._journal = journal
+        self._wall_clock = wall_clock
+        self._driven: dict[str, Recording | None] = {}
+
+    # ---------------------------------------------------------------- snapshots
+
+    async def get(self, id: str) -> WorkflowSnapshot | None:
+        rows = await self._journal.select(READ_RUN, {"id": id})
+        return put_together(rows, id) if rows else None
+
+    async def set(self, snapshot: WorkflowSnapshot) -> None:
+        copy = read_snapshot(snapshot)
+        head = Head(override=copy.override, signals=copy.signals)
+        row = (copy.id, copy.name, copy.status, copy.created, copy.updated, encode(copy), encode(head), _stream(copy))
+        await self._journal.write(Statement(_SET, row), _no_tasks(copy.id))
+
+    async def delete(self, id: str) -> None:
+        rows = await self._journal.select(_STREAM, (id,))
+        await self._delete(id, [stream for (stream,) in rows])
+
+    async def list(self, *, status: Collection[Status] | None = None) -> Sequence[StoredRun]:
+        statuses = _STATUSES if status is None else tuple(status)
+        rows = await self._journal.select(_LIST.format(_marks(statuses)), statuses)
+        return [
+            StoredRun(id=id, name=name, status=status, created=created, updated=updated)
+            for id, name, status, created, updated in rows
+        ]
+
+    async def prune(self, *, older_than: float) -> int:
+        limit = int((self._wall_clock() - older_than) * 1000)
+        statuses = tuple(TERMINAL)
+        old = await self._journal.select(_OLD.format(_marks(statuses)), (*statuses, limit))
+        pruned = 0
+        for id, stream in old:
+            if id not in self._driven:
+                await self._delete(id, [stream])
+                pruned += 1
+        return pruned
+
+    async def _delete(self, id: str, streams: Sequence[str]) -> None:
+        ends = [End(stream) for stream in streams]
+        await self._journal.write(RUNS.delete(id), _no_tasks(id), *ends)
+        await self._journal.prune(older_than=0, streams=streams)
+
+    # ---------------------------------------------------------------- runs that go on, and what happened in them
+
+    async def record(self, workflow: Workflow) -> RunRecord:
+        id = workflow.id
+        if id in self._driven:
+            raise WorkflowError(
+                "TRANSITION",
+                f"There is a run {id!r} under way already: wait for it, or choose another id.",
+                {"id": id, "status": workflow.status},
+            )
+        self._driven[id] = None
+        try:
+            rows = await self._journal.select(_STREAM, (id,))
+        except BaseException:
+            del self._driven[id]
+            raise
+        stream = _stream(workflow)
+        earlier = next((name for (name,) in rows if name != stream), None)
+        recording = self._driven[id] = Recording(
+            workflow,
+            self._journal,
+            owner=f"{os.getpid()}-{uuid.uuid4().hex}",
+            stream=stream,
+            ends=earlier,
+            let_go=lambda: self._let_go(id),
+        )
+        return recording
+
+    def _let_go(self, id: str) -> None:
+        del self._driven[id]
+
+    async def last_event(self, id: str) -> int:
+        ((last,),) = await self._journal.select(_LAST, (id,))
+        return 0 if last is None else last + 1
+
+    async def events(self, id: str, *, after: int, limit: int) -> Sequence[WorkflowEvent]:
+        rows = await self._journal.select(_STREAM, (id,))
+        if not rows:
+            return []
+        ((stream,),) = rows
+        # The first event of a run has number 1, that of a stream 0.
+        events = await self._journal.read(stream, after=after - 1, limit=limit)
+        return [decode(event.payload, WorkflowEvent) for event in events]
+
+
+def _stream(run: Workflow | WorkflowSnapshot) -> str:
+    """Another one for every run of an id; the same one for what is recovered."""
+    return f"runs/{run.id}/{run.created}"
+
+
+def _no_tasks(id: str) -> Statement:
+    return Statement("DELETE FROM run_tasks WHERE run = ?", (id,))
+
+
+def _marks(values: Collection[object]) -> str:
+    return ", ".join("?" * len(values))
