@@ -10,7 +10,7 @@
     ├── TerminalError            TARGET DEADLOCK LIMIT EXPIRE DESTROYED INVALID CANCEL DRIVER DURABLE TAKEN
     │   └── TerminalDeadlock     (also a Deadlock)
     ├── PatternError             INVALID LOOKAROUND BACKREFERENCE REPEAT LENGTH
-    ├── WorkflowError
+    ├── WorkflowError            TRANSITION RESTORE MUTATION SCHEDULE EXPIRE UNKNOWN GAP
     ├── DatabaseError            CLOSED NOT_FOUND CONFLICT VALIDATION ABORTED MIGRATION CONFORMANCE DRIVER
     ├── RelationError            INVALID UNKNOWN_RELATION NOT_THROUGH
     ├── WorkspaceError           MODALITY RANGE PATTERN UNMATCHED AMBIGUOUS SURROGATE PATH CHANGED LIMIT IO
@@ -133,7 +133,12 @@ class PatternError(GreenroomError):
 
 
 class WorkflowError(GreenroomError):
-    """A workflow that cannot be defined, run or resumed."""
+    """A workflow that cannot be defined, run or resumed.
+
+    TRANSITION (an illegal move, a workflow that cannot be run), RESTORE (a snapshot or a value that cannot be read),
+    MUTATION (a definition, an edit or a report that is refused), SCHEDULE (a time that is none), EXPIRE (a signal that
+    did not come), UNKNOWN (no such run), GAP (events that are not kept any more).
+    """
 
 
 class DatabaseError(GreenroomError):

@@ -168,6 +168,8 @@ class PhaseDrive:
                 if not returning.granted.is_set():
                     self._line.remove(returning)
         task.on_cancel = None
+        if errand.stopping:
+            self._stopped(errand)
         return errand.slot
 
     def _give_up(self, errand: TaskErrand) -> None:
@@ -208,7 +210,7 @@ class PhaseDrive:
                     task.workflow.stop()
                 if attempt.paused:
                     await attempt.passed()
-                if not (drive.ending or attempt.halted):
+                if attempt.current and not (drive.ending or attempt.halted):
                     attempt.dispatched = True
                     attempt.beat()
                     try:
@@ -232,10 +234,8 @@ class PhaseDrive:
     def _settled(self, errand: TaskErrand, attempt: Attempt, value: object, failure: Exception | None) -> float | None:
         """Settle the task by what ended the attempt, the outermost cause first. As `_attempt`."""
         task = errand.task
-        if errand.stopping and self.drive.ref.alive:
-            task.stop()
-        elif errand.stopping:
-            self.drive.tear()
+        if errand.stopping:
+            self._stopped(errand)
         elif self.drive.ending or self._bailed or (not attempt.dispatched and attempt.halted):
             task.skip()
         elif attempt.cancelled:
@@ -249,6 +249,13 @@ class PhaseDrive:
             except WorkflowError as refused:
                 return self._failed(attempt, "handler", refused.message, [])
         return None
+
+    def _stopped(self, errand: TaskErrand) -> None:
+        """Somebody stops the task's place: that alone, or with the place of the whole run."""
+        if not self.drive.ref.alive:
+            self.drive.tear()
+        elif not errand.task.terminal:
+            errand.task.stop()
 
     def _failed(self, attempt: Attempt, origin: str, message: str, causes: list[BaseException]) -> float | None:
         """Fail the task if that was its last attempt; else the seconds to rest."""

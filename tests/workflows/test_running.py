@@ -249,6 +249,29 @@ async def test_a_stopped_task_is_no_failure(autojump_clock: MockClock) -> None:
         assert await run.ended() == {"w": "stopped", "a": "stopped", "x": "stopped", "y": "completed"}
 
 
+async def test_a_task_that_is_stopped_before_its_handler_is_called_is_left_alone(autojump_clock: MockClock) -> None:
+    definition = behaving({"a": "x y"})
+    handlers = Handlers(definition)
+    async with opened() as runtime:
+        workflow = built(definition, handlers)
+        task(workflow, "y").emitter.on("start", lambda _: task(workflow, "x").stop())
+        await runtime.workflows.run(workflow)
+    assert handlers.calls == [("y", 1)]
+    assert statuses(workflow)["x"] == "stopped"
+
+
+async def test_a_task_that_rests_is_stopped_with_its_place(autojump_clock: MockClock) -> None:
+    def fails(_controller: TaskController) -> None:
+        raise RuntimeError("not yet")
+
+    definition = behaving({"a": "x"}, tasks={"x": {"retries": 1, "backoff": {"initial": 60_000}}})
+    async with opened() as runtime, trio.open_nursery() as nursery:
+        run = Driven(runtime, nursery, built(definition, {"x": fails}))
+        await wait_all_tasks_blocked()
+        await runtime.tree.find("/workflows/w/x").stop()
+        assert await run.ended() == {"w": "stopped", "a": "stopped", "x": "stopped"}
+
+
 @pytest.mark.case("workflows", 27)
 async def test_a_destroyed_workflow_is_stopped_with_everything_in_it(autojump_clock: MockClock) -> None:
     definition = behaving({"a": "x y"}, each={"a": {"concurrency": 1}})
