@@ -124,7 +124,8 @@ class Drive:
                             self.tear()
                             await self.abandon()
                         raise
-                    self.nursery.cancel_scope.cancel()
+                    if self.nursery.child_tasks:  # those that would have cancelled it
+                        self.nursery.cancel_scope.cancel()
         finally:
             if forget is not None:
                 forget()
