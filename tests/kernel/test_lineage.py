@@ -167,3 +167,10 @@ async def test_the_work_of_an_actor_is_beneath_what_started_it() -> None:
         agent.start_soon(look)
         await quiet()
     assert sorted(seen) == [(), ("workflow:release",)]
+
+
+def test_two_lineages_are_joined_with_each_tag_once_and_the_smaller_bounds() -> None:
+    place = Lineage(("workflow:w", "agent:a"), max_chain=2)
+    caller = Lineage(("agent:a", "agent:b"), max_chain=5, max_delegations=3)
+    assert place.joined(caller) == Lineage(("workflow:w", "agent:a", "agent:b"), 2, 3)
+    assert place.joined(Lineage()) == place
