@@ -39,14 +39,16 @@ _LINE_END: Final = re.compile("\r\n|\r|\n")
 
 @final
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """How long a provider waits, in seconds, and how often it tries. `None`: as long as it takes."""
+    """How long a provider waits, in seconds, and how often it tries. `None`: there is no limit."""
 
     connect: float | None = 10.0
     read: float | None = 60.0
     """Between two pieces of anything."""
     write: float | None = 30.0
     pool: float | None = 10.0
-    """For a free connection."""
+    """For a free connection, where `connections` are all in use."""
+    connections: int | None = None
+    """How many calls there may be at a time."""
     idle: float | None = 120.0
     """Between two pieces of an answer: comments, which keep a connection alive, are none."""
     total: float | None = None

@@ -73,6 +73,10 @@ def stream_failure(host: str, error: object) -> ProviderError:
 
 def transport_failure(host: str, error: httpx.HTTPError) -> ProviderError:
     """What a broken connection means."""
+    if isinstance(error, httpx.PoolTimeout):
+        return ProviderError(
+            "TIMEOUT", f"All connections to {host} are in use; allow more, or call less at a time.", {"retryable": True}
+        )
     if isinstance(error, httpx.TimeoutException):
         return ProviderError("TIMEOUT", f"{host} was silent for too long; try again later.", {"retryable": True})
     if isinstance(error, httpx.TransportError):

@@ -29,6 +29,8 @@ from greenroom.runtime.cancel import CancelToken
 
 __all__ = ["HttpOptions", "HttpProvider"]
 
+KEPT: Final = 100
+"""How many connections wait for their next call."""
 
 _ALWAYS: Final = {"content-type": "application/json", "accept-encoding": "identity"}
 """A stream that is compressed comes in larger pieces, and later."""
@@ -70,6 +72,8 @@ class HttpProvider(ABC):
         key_file: str | os.PathLike[str] | None,
         **options: Unpack[HttpOptions],
     ) -> None:
+        if unknown := options.keys() - HttpOptions.__annotations__.keys():
+            raise TypeError(f"{type(self).__name__} has no option {', '.join(sorted(unknown))}")
         self.model = model
         self.id = options.get("id") or str(uuid.uuid4())
         self.format = options.get("format")
@@ -98,6 +102,7 @@ class HttpProvider(ABC):
         self._client = httpx.AsyncClient(
             headers={**self._headers(self._key), **self._given, **_ALWAYS},
             timeout=self._limits.timeout,
+            limits=httpx.Limits(max_connections=self._limits.connections, max_keepalive_connections=KEPT),
             verify=_tls(),
         )
         return self
@@ -114,7 +119,7 @@ class HttpProvider(ABC):
             place = f"the file {os.fspath(self._key_file)}"
             try:
                 key = (await trio.Path(self._key_file).read_text(encoding="utf-8")).strip()
-            except OSError:
+            except (OSError, ValueError):
                 key = ""
         elif self._key_env is not None:
             place, key = f"the environment variable {self._key_env}", os.environ.get(self._key_env, "").strip()

@@ -40,6 +40,11 @@ async def failure(provider: HttpProvider, messages: Sequence[ChatMessage] = GO, 
     return caught.value
 
 
+@pytest.fixture(autouse=True)
+def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
 @pytest.fixture
 async def server() -> AsyncIterator[ModelServer]:
     async with model_server() as server:

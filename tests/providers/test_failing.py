@@ -260,6 +260,22 @@ async def test_calls_go_on_beside_each_other(
     assert server.connections == 5
 
 
+async def test_calls_wait_for_a_free_connection_and_not_for_ever(
+    server: ModelServer, keyed: None, autojump_clock: Clock
+) -> None:
+    server.plays([50.0, WHOLE])
+    limits = Limits(connections=1, retries=0)
+    async with OpenAIProvider("m", base_url=server.url, key_env="MODEL_KEY", limits=limits) as provider:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(partial(answer, provider))
+            await trio.sleep(1)
+            error = await failure(provider)
+            assert autojump_clock.current_time() == pytest.approx(11, abs=0.1)
+    assert (error.kind, error.retryable) == ("timeout", True)
+    assert "in use" in error.message
+    assert server.connections == 1
+
+
 # -------------------------------------------------------------------- before anything is sent
 
 
@@ -292,6 +308,12 @@ def test_a_base_url_that_is_none_is_refused(url: str) -> None:
     assert refused.value.code == "URL"
 
 
+def test_an_option_that_there_is_not_is_refused() -> None:
+    options: Any = {"temperature": 0}
+    with pytest.raises(TypeError, match="temperature"):
+        OpenAIProvider("m", **options)
+
+
 @pytest.mark.parametrize("key", ["", " ", "kéy", "a\nb"])
 async def test_a_key_that_is_none_is_refused_and_not_shown(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
     monkeypatch.setenv("MODEL_KEY", key)
@@ -311,7 +333,12 @@ async def test_the_key_comes_from_a_file_or_from_the_environment(
         await pieces(provider)
     assert server.received[0].headers["authorization"] == f"Bearer {KEY}"
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    for provider in (OpenAIProvider("m"), OpenAIProvider("m", key_file=tmp_path / "none")):
+    file.write_bytes(b"\xff")
+    for provider in (
+        OpenAIProvider("m"),
+        OpenAIProvider("m", key_file=tmp_path / "none"),
+        OpenAIProvider("m", key_file=file),
+    ):
         with pytest.raises(ConfigError) as refused:
             await provider.__aenter__()
         assert refused.value.code == "KEY"
