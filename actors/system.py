@@ -118,7 +118,7 @@ class Runtime:
         """
         return await open_gateway(
             self.tree,
-            Services(self.terminals, self.tools, self.snapshot),
+            Services(self.terminals, self.tools, self.workflows, self.snapshot),
             name=name,
             host=host,
             port=port,

@@ -14,7 +14,7 @@ TOKEN_PROTOCOL: Final = "greenroom.token."
 """What precedes a token, in base64url, among the subprotocols that a browser offers: it can set no other header."""
 
 Names = tuple[str, ...]
-"""Names of terminals or tools. `*` stands for all of them, and at the end of a name for whatever follows."""
+"""Names of terminals, tools or runs. `*` stands for all of them, and at the end of a name for whatever follows."""
 
 
 class Grants(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -30,10 +30,14 @@ class Grants(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Ask in these names, and take back what was asked in them. Asking in nobody's name needs no grant of its own."""
     tools: Names = ()
     """Call these tools."""
+    runs: Names = ()
+    """See these runs of workflows, by their ids, with all that their tasks have come to."""
+    drive: Names = ()
+    """Start, resume, signal and cancel these runs, and see them."""
     tree: bool = False
     """Read the tree of actors, which names every terminal and who waits for whom."""
     admin: bool = False
-    """Everything, on every terminal and tool."""
+    """Everything, on every terminal, tool and run."""
 
     def may_attach(self, terminal: str) -> bool:
         """It may see that terminal."""
@@ -58,6 +62,14 @@ class Grants(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def may_call(self, tool: str) -> bool:
         """It may call that tool."""
         return self.admin or _among(tool, self.tools)
+
+    def may_see(self, run: str) -> bool:
+        """It may look at that run."""
+        return self.may_drive(run) or _among(run, self.runs)
+
+    def may_drive(self, run: str) -> bool:
+        """It may start that run, and steer it."""
+        return self.admin or _among(run, self.drive)
 
     def may_know(self, terminal: str) -> bool:
         """It may do something with that terminal, and so may know that it is there."""

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import logging
-import random
-import re
 import secrets
-import ssl
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from functools import partial
 from math import inf
-from typing import Any, Generic, TypeVar, cast, final
+from typing import Any, TypeVar, final
 
 import msgspec
 import trio
 
 from greenroom.actors.client.attachment import AttachedTerminal
-from greenroom.actors.client.dialing import open_socket, parse_url
-from greenroom.actors.client.socket import ABNORMAL, NORMAL, PROTOCOL_ERROR, TOO_BIG, FrameSocket, SocketLimits
-from greenroom.protocol.errors import ConfigError, GreenroomError, RpcError
+from greenroom.actors.client.following import FollowedRun
+from greenroom.actors.client.pending import PendingCall
+from greenroom.actors.client.socket import ABNORMAL, NORMAL, PROTOCOL_ERROR, TOO_BIG, FrameSocket
+from greenroom.protocol.errors import RpcError
 from greenroom.protocol.forms import FormSchema, serialize_form
 from greenroom.protocol.rpc import (
     ANSWER,
@@ -28,13 +25,20 @@ from greenroom.protocol.rpc import (
     BYE,
     CALL_TOOL,
     CANCEL,
+    CANCEL_RUN,
     DETACH,
+    FOLLOW_RUN,
     HELLO,
+    LIST_RUNS,
     LIST_TERMINALS,
     LIST_TOOLS,
     NOTIFICATIONS,
     PENDING,
     RELEASE,
+    RESUME_RUN,
+    SHOW_RUN,
+    SIGNAL_RUN,
+    START_RUN,
     TREE,
     WITHDRAW,
     AnswerForm,
@@ -44,95 +48,41 @@ from greenroom.protocol.rpc import (
     Bye,
     CallTool,
     CancelCall,
+    CancelRun,
     DetachTerminal,
+    Followed,
     Hello,
     Keyed,
+    ListRuns,
     ListTerminals,
     ListTools,
     Method,
     ReadPending,
     ReadTree,
     ReleaseAsk,
+    RequestId,
+    ResumeRun,
+    RunHappened,
+    ShowRun,
+    SignalRun,
+    StartRun,
     TerminalEvent,
     TerminalInfo,
     Welcome,
     WithdrawForm,
-    error_of,
     frames,
 )
+from greenroom.protocol.runs import RunInfo, RunPicture
 from greenroom.protocol.terminals import AnswerResult, PendingForm
 from greenroom.protocol.tools import ToolDefinition, ToolResult
 from greenroom.protocol.tree import TreeSnapshot
+from greenroom.protocol.workflows import Status
 
-__all__ = ["LIMITS", "Client", "Reconnect", "connect"]
+__all__ = ["Client"]
 
 R = TypeVar("R")
 
 logger = logging.getLogger("greenroom.client")
-
-_CLIENT = re.compile("[A-Za-z0-9_-]{8,64}")
-
-LIMITS = SocketLimits(message_size=64 << 20)
-"""A client takes larger messages than it may send: a terminal's forms come in one."""
-
-
-class Reconnect(msgspec.Struct, frozen=True, kw_only=True):
-    """How a client comes back when its connection is lost. Times are in seconds."""
-
-    first: float = 0.1
-    """How long it waits before the first attempt; each further wait is twice as long, less a random part."""
-    longest: float = 10.0
-    give_up_after: float | None = None
-    """After so long without a connection everything that waits fails. None: it tries for ever."""
-
-
-@final
-class _Pending(Generic[R]):
-    """A call that waits for its answer."""
-
-    __slots__ = ("_failure", "_read", "_value", "answered", "method", "params", "sent", "settled")
-
-    def __init__(
-        self,
-        method: str,
-        params: object,
-        read: Callable[[msgspec.Raw], R],
-        answered: Callable[[R], object] | None,
-    ) -> None:
-        self.method = method
-        self.params = params
-        self._read = read
-        self._value: R | None = None
-        self._failure: GreenroomError | None = None
-        self.answered = answered
-        """Called with the result, before anything that came after it is looked at."""
-        self.sent = False
-        """It may have reached the server."""
-        self.settled = trio.Event()
-
-    def settle(self, message: frames.Message) -> None:
-        if not isinstance(message.error, msgspec.UnsetType):
-            self.fail(error_of(message.error))
-            return
-        try:
-            if isinstance(message.result, msgspec.UnsetType):
-                raise msgspec.ValidationError("neither result nor error")
-            self._value = self._read(message.result)
-        except msgspec.DecodeError as problem:
-            self.fail(RpcError("RESULT", f"The server's answer has another shape than this client knows: {problem}."))
-            return
-        if self.answered is not None:
-            self.answered(self._value)
-        self.settled.set()
-
-    def fail(self, error: GreenroomError) -> None:
-        self._failure = error
-        self.settled.set()
-
-    def result(self) -> R:
-        if self._failure is not None:
-            raise self._failure
-        return cast("R", self._value)  # settled without a failure: it was read
 
 
 @final
@@ -169,13 +119,15 @@ class Client:
         self._last: tuple[int, str] = (ABNORMAL, "")
         """How the last connection ended."""
         self._closing = False
-        self._abandoned: dict[frames.RequestId, _Pending[Any]] = {}
+        self._abandoned: dict[RequestId, PendingCall[Any]] = {}
         """Calls that were cancelled while there was no connection, so that the server does not know it yet."""
         self._calls = 0
-        self._pending: dict[frames.RequestId, _Pending[Any]] = {}
-        self._own: set[frames.RequestId] = set()
+        self._pending: dict[RequestId, PendingCall[Any]] = {}
+        self._own: set[RequestId] = set()
         """Calls with which it takes up a new connection: the next one has others."""
         self._attached: dict[str, list[AttachedTerminal]] = {}
+        self._followed: dict[RequestId, FollowedRun] = {}
+        """By the calls under which their events come."""
         self._ended = False
         self._away = trio.CancelScope()
         """Around each attempt to connect anew."""
@@ -205,14 +157,14 @@ class Client:
     async def _invoke(self, method: Method[Any, R], params: object) -> R:
         return await self._call(method.name, params, method.read)
 
-    async def _call(
+    def _post(
         self,
         method: str,
         params: object,
         read: Callable[[msgspec.Raw], R],
         answered: Callable[[R], object] | None = None,
-    ) -> R:
-        await trio.lowlevel.checkpoint_if_cancelled()
+    ) -> tuple[RequestId, PendingCall[R]]:
+        """Send a request, now or when there is a connection again; whoever takes it away has it cancelled."""
         if self._ended:
             raise self._closed()
         self._calls += 1
@@ -231,18 +183,29 @@ class Client:
                 f"This call of {method} takes {len(frame)} bytes, and the gateway takes {self._message_size}.",
                 {"method": method, "size": len(frame), "most": self._message_size},
             )
-        pending: _Pending[R] = _Pending(method, params, read, answered)
+        pending: PendingCall[R] = PendingCall(method, params, read, answered)
         self._pending[id] = pending
         if self._socket is not None:
             self._socket.send(frame)
             pending.sent = True
+        return id, pending
+
+    async def _call(
+        self,
+        method: str,
+        params: object,
+        read: Callable[[msgspec.Raw], R],
+        answered: Callable[[R], object] | None = None,
+    ) -> R:
+        await trio.lowlevel.checkpoint_if_cancelled()
+        id, pending = self._post(method, params, read, answered)
         try:
             await pending.settled.wait()
         finally:
             if self._pending.pop(id, None) is not None:
                 if self._socket is not None:
                     self._notify(CANCEL, CancelCall(id=id))
-                elif isinstance(params, Keyed) and pending.sent:
+                elif isinstance(pending.params, Keyed) and pending.sent:
                     self._abandoned[id] = pending
         return pending.result()
 
@@ -326,6 +289,72 @@ class Client:
                 del self._attached[name]
                 self._notify(DETACH, DetachTerminal(terminal=name))
 
+    # ---------------------------------------------------------------- runs of workflows
+
+    async def start_run(self, definition: Mapping[str, Any]) -> RunInfo:
+        """Start a workflow, and do not wait for it; the server has to know the behaviours that its tasks name.
+
+        The same definition under the same id is the same run. Raises WorkflowError: TRANSITION (the id is another
+        definition's, or a behaviour is not known), MUTATION and RESTORE (it is no definition). Cancelled: it was
+        started or not, and a further call tells.
+        """
+        return await self._invoke(START_RUN, StartRun(definition=dict(definition)))
+
+    async def runs(self, *, status: Iterable[Status] | None = None) -> tuple[RunInfo, ...]:
+        """Which runs there are, stored ones included: all, or those of these statuses."""
+        return (await self._invoke(LIST_RUNS, ListRuns(status=None if status is None else tuple(status)))).runs
+
+    async def show_run(self, id: str) -> RunPicture:
+        """A run as it stands, and whom it waits for. Raises WorkflowError UNKNOWN."""
+        return await self._invoke(SHOW_RUN, ShowRun(run=id))
+
+    async def resume_run(self, id: str) -> RunInfo:
+        """Take up a run that was cut off or suspended. Raises WorkflowError UNKNOWN, or RESTORE if it cannot be."""
+        return await self._invoke(RESUME_RUN, ResumeRun(run=id))
+
+    async def cancel_run(self, id: str) -> RunInfo:
+        """Stop a run; nothing of it is left when this returns. Raises WorkflowError UNKNOWN or TRANSITION."""
+        return await self._invoke(CANCEL_RUN, CancelRun(run=id))
+
+    async def signal_run(self, id: str, name: str, value: Any = None) -> None:
+        """Send a signal, any JSON, to the tasks of a run; stored on return. Raises WorkflowError UNKNOWN, TRANSITION.
+
+        Cancelled: it was sent or not.
+        """
+        await self._invoke(SIGNAL_RUN, SignalRun(run=id, name=name, value=value))
+
+    @asynccontextmanager
+    async def follow_run(self, id: str, *, after: int = 0, buffer: int = 1024) -> AsyncGenerator[FollowedRun, None]:
+        """What happened in a run behind event number `after`, and happens, for the length of the block.
+
+        Iterating ends when the run is over or suspended. It raises WorkflowError UNKNOWN, and GAP if events behind
+        `after` are not kept any more.
+        """
+        await trio.lowlevel.checkpoint()
+        followed = FollowedRun(self, id, after, buffer)
+        try:
+            yield followed
+        finally:
+            followed.end()
+
+    def follow(self, followed: FollowedRun) -> tuple[RequestId, PendingCall[Followed]]:
+        """Let the server tell of a run. Raises RpcError CLOSED. Called by `FollowedRun`."""
+        id, pending = self._post(FOLLOW_RUN.name, followed.params(), FOLLOW_RUN.read)
+        self._followed[id] = followed
+
+        def ended() -> None:
+            self._followed.pop(id, None)
+            followed.ring()
+
+        pending.ended = ended
+        return id, pending
+
+    def unfollow(self, id: RequestId) -> None:
+        """Let the server tell no more. Called by `FollowedRun`."""
+        self._followed.pop(id, None)
+        if self._pending.pop(id, None) is not None:
+            self._notify(CANCEL, CancelCall(id=id))
+
     # ---------------------------------------------------------------- tools and the tree
 
     async def tools(self) -> tuple[ToolDefinition, ...]:
@@ -402,7 +431,7 @@ class Client:
             self._calls += 1
             again = [terminal for terminal in terminals if terminal.begun]
             if again:
-                call = _Pending(ATTACH.name, AttachTerminal(terminal=name), ATTACH.read, _each(again))
+                call = PendingCall(ATTACH.name, AttachTerminal(terminal=name), ATTACH.read, _each(again))
                 self._pending[self._calls] = call
                 self._own.add(self._calls)
         abandoned, self._abandoned = self._abandoned, {}
@@ -410,11 +439,13 @@ class Client:
             params = pending.params
             if isinstance(params, Keyed) and pending.sent:
                 params = msgspec.structs.replace(params, again=True)
+            elif id in self._followed:
+                params = self._followed[id].params()
             socket.send(frames.request(id, pending.method, params))
             pending.sent = True
         for id in abandoned:
             self._notify(CANCEL, CancelCall(id=id))
-        self._pending[hello] = _Pending(HELLO.name, greeting, HELLO.read, self._be_welcome)
+        self._pending[hello] = PendingCall(HELLO.name, greeting, HELLO.read, self._be_welcome)
 
     def _receive(self, text: str | bytes) -> None:
         try:
@@ -444,6 +475,8 @@ class Client:
         if isinstance(params, TerminalEvent):
             for terminal in self._attached.get(params.terminal, ()):
                 terminal.take(params)
+        elif isinstance(params, RunHappened) and params.call in self._followed:
+            self._followed[params.call].take(params.event)
 
     def _fail_all(self) -> None:
         """Every call under way, and every later one, ends with CLOSED, and so do the events of attached terminals."""
@@ -477,73 +510,3 @@ def _milliseconds(seconds: float) -> float | None:
     if not seconds >= 0:
         raise ValueError(f"A timeout is seconds from 0 on, or None for no limit, not {seconds}")
     return None if seconds == inf else seconds * 1000
-
-
-@asynccontextmanager
-async def connect(
-    url: str,
-    *,
-    token: str | None = None,
-    tls: ssl.SSLContext | None = None,
-    reconnect: Reconnect | bool = True,
-    limits: SocketLimits = LIMITS,
-    id: str | None = None,
-) -> AsyncGenerator[Client, None]:
-    """A client for the length of the block; `url` is a gateway's, such as `ws://127.0.0.1:8080/rpc`.
-
-    ::
-
-        async with connect(gateway.url) as client:
-            values = await client.ask("ops", {"fields": [{"control": "confirm", "name": "go"}]}, timeout=60)
-
-    `token` is presented where the gateway asks for one; over `ws://` it can be read on the way, so use `wss://` to
-    other machines. `tls` says whom to trust there (default: whom this machine trusts).
-
-    A connection that is lost within the block is made anew, as `reconnect` says; with False the block goes on and its
-    calls fail.
-
-    `id` is what the client calls itself, 8 to 64 letters, digits, - and _ (default: something random). Another process
-    that comes with the same one and the same token is the same client: it finds its durable asks. Who guesses it, too.
-
-    Raises ConfigError URL, TOKEN or CLIENT, and RpcError CONNECT if there is no gateway or it refuses (`status`).
-    Leaving the block closes the connection, within `limits.close_timeout` seconds; forms that are still being asked
-    through it are withdrawn, but for durable ones.
-    """
-    address = parse_url(url)
-    if token is not None and not (token.isascii() and token.isprintable() and token == token.strip()):
-        raise ConfigError(
-            "TOKEN", "The token holds what no HTTP header can: use printable ASCII, without spaces around."
-        )
-    if id is not None and not _CLIENT.fullmatch(id):
-        raise ConfigError("CLIENT", f"A client's id is 8 to 64 letters, digits, - and _, not {id[:80]!r}.")
-    raised: Exception | None = None
-    async with trio.open_nursery() as nursery:
-        try:
-            dial = partial(open_socket, nursery, address, limits, token, tls)
-            rule = Reconnect() if reconnect is True else reconnect or None
-            client = Client(await dial(), None if rule is None else partial(_redial, dial, rule), id)
-            nursery.start_soon(client.run)
-            try:
-                if rule is not None or id is not None:
-                    await client.hello()
-                yield client
-            finally:
-                client.close()
-        except Exception as error:  # raised again outside, where it is not wrapped in a group
-            raised = error
-    if raised is not None:
-        raise raised
-
-
-async def _redial(dial: Callable[[], Awaitable[FrameSocket]], rule: Reconnect) -> FrameSocket:
-    """Try until there is a connection. Raises the last RpcError CONNECT when it gives up, or is refused for good."""
-    wait = rule.first
-    give_up_at = inf if rule.give_up_after is None else trio.current_time() + rule.give_up_after
-    while True:
-        await trio.sleep(wait * (1 + random.random()) / 2)
-        try:
-            return await dial()
-        except RpcError as error:
-            if error.context.get("status") in (401, 403) or trio.current_time() >= give_up_at:
-                raise
-        wait = min(2 * wait, rule.longest)

@@ -17,8 +17,8 @@ from greenroom.actors.client.stream import GuardedStream
 from greenroom.actors.gateway.access import Access, Caller, presented_token
 from greenroom.actors.gateway.doorstep import Doorstep
 from greenroom.actors.gateway.fence import Fence
+from greenroom.actors.gateway.handlers import Services
 from greenroom.actors.gateway.http import HttpConnection, HttpRequest, HttpResponse, Refused, text_response
-from greenroom.actors.gateway.methods import Services
 from greenroom.actors.gateway.routes import Routes
 from greenroom.actors.gateway.session import Session
 from greenroom.actors.gateway.upgrade import upgrade_objection

@@ -16,7 +16,7 @@ from greenroom.actors.gateway.bridge import add_bridge
 from greenroom.actors.gateway.connection import RPC_PATH, Connection, Front, GatewayLimits
 from greenroom.actors.gateway.doorstep import Doorstep
 from greenroom.actors.gateway.fence import Fence, is_loopback
-from greenroom.actors.gateway.methods import Services
+from greenroom.actors.gateway.handlers import Services
 from greenroom.actors.gateway.page import add_page
 from greenroom.actors.gateway.routes import Routes
 from greenroom.protocol.errors import ActorError, ConfigError

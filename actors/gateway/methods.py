@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import difflib
-import inspect
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
 from msgspec import UnsetType
 
-from greenroom.actors.terminal import Terminal, TerminalManager
-from greenroom.protocol.access import Grants
+from greenroom.actors.gateway.handlers import Handlers, denied, grants_of
+from greenroom.actors.gateway.runs import RUN_HANDLERS
+from greenroom.actors.terminal import Terminal
 from greenroom.protocol.errors import RpcError, TerminalError
 from greenroom.protocol.forms import Form, parse_form
 from greenroom.protocol.rpc import (
@@ -43,8 +43,6 @@ from greenroom.protocol.rpc import (
     Hello,
     ListTerminals,
     ListTools,
-    Method,
-    Params,
     PendingList,
     ReadPending,
     ReadTree,
@@ -61,53 +59,24 @@ from greenroom.protocol.rpc import (
 from greenroom.protocol.terminals import AnswerFailure, AnswerRefusal, AnswerResult
 from greenroom.protocol.tools import ToolCall, ToolFailure, ToolResult
 from greenroom.protocol.tree import TreeSnapshot
-from greenroom.runtime.tools import ToolManager
 
 if TYPE_CHECKING:
     from greenroom.actors.gateway.calls import Call
 
-__all__ = ["HANDLERS", "Handler", "Services", "no_method"]
-
-P = TypeVar("P", bound=Params)
-R = TypeVar("R")
+__all__ = ["HANDLERS", "no_method"]
 
 _NAMED: Final = 20
 """How many known names a message spells out; its context has them all."""
 
 
-class Services(NamedTuple):
-    """What a gateway offers."""
-
-    terminals: TerminalManager
-    tools: ToolManager
-    snapshot: Callable[[], TreeSnapshot]
-
-
-class Handler(NamedTuple):
-    """The function that carries a method out, and whether it is async."""
-
-    function: Callable[[Call, Any], Any]
-    waits: bool
-
-
-HANDLERS: Final[dict[str, Handler]] = {}
+HANDLERS: Final = Handlers()
 """By the name of the method; there is one for each of METHODS."""
-
-
-def _serves(
-    method: Method[P, R],
-) -> Callable[[Callable[[Call, P], R | Awaitable[R]]], Callable[[Call, P], R | Awaitable[R]]]:
-    def register(function: Callable[[Call, P], R | Awaitable[R]]) -> Callable[[Call, P], R | Awaitable[R]]:
-        HANDLERS[method.name] = Handler(function, inspect.iscoroutinefunction(function))
-        return function
-
-    return register
 
 
 # -------------------------------------------------------------------- terminals
 
 
-@_serves(LIST_TERMINALS)
+@HANDLERS.serves(LIST_TERMINALS)
 def _list_terminals(call: Call, params: ListTerminals) -> TerminalList:
     terminals = call.session.services.terminals
     known = [terminal for name in _known(call) if (terminal := terminals.terminal(name)) is not None]
@@ -119,30 +88,30 @@ def _list_terminals(call: Call, params: ListTerminals) -> TerminalList:
     )
 
 
-@_serves(ATTACH)
+@HANDLERS.serves(ATTACH)
 def _attach(call: Call, params: AttachTerminal) -> Attachment:
-    return call.session.attach(_terminal(call, params.terminal, _grants(call).may_attach, "attach"))
+    return call.session.attach(_terminal(call, params.terminal, grants_of(call).may_attach, "attach"))
 
 
-@_serves(DETACH)
+@HANDLERS.serves(DETACH)
 def _detach(call: Call, params: DetachTerminal) -> Detachment:
     return Detachment(detached=call.session.attachments.detach(params.terminal))
 
 
-@_serves(PENDING)
+@HANDLERS.serves(PENDING)
 def _pending(call: Call, params: ReadPending) -> PendingList:
-    may_attach, terminals = _grants(call).may_attach, call.session.services.terminals
+    may_attach, terminals = grants_of(call).may_attach, call.session.services.terminals
     if params.terminal is not None:
         return PendingList(pending=tuple(_terminal(call, params.terminal, may_attach, "attach").pending()))
     names = filter(may_attach, terminals.terminals())
     return PendingList(pending=tuple(record for name in names for record in terminals.pending(name)))
 
 
-@_serves(ASK)
+@HANDLERS.serves(ASK)
 async def _ask(call: Call, params: AskTerminal) -> SubmittedValues:
-    _terminal(call, params.to, _grants(call).may_ask, "ask")
-    if not _grants(call).may_ask_as(params.from_):
-        raise _denied(f"ask in the name of {params.from_}", "ask_as")
+    _terminal(call, params.to, grants_of(call).may_ask, "ask")
+    if not grants_of(call).may_ask_as(params.from_):
+        raise denied(f"ask in the name of {params.from_}", "ask_as")
     # `parse_form` drops what only a program can mean (custom rules); where it says no more than no, `Form` says why.
     form = Form(parse_form(params.schema) or params.schema)
     timeout = params.timeout / 1000 if isinstance(params.timeout, int | float) else params.timeout
@@ -153,47 +122,35 @@ async def _ask(call: Call, params: AskTerminal) -> SubmittedValues:
     return SubmittedValues(values=values)
 
 
-@_serves(ANSWER)
+@HANDLERS.serves(ANSWER)
 async def _answer(call: Call, params: AnswerForm) -> AnswerResult:
     terminals, name = call.session.services.terminals, params.terminal
-    if not _grants(call).may_answer(name):
-        if terminals.terminal(name) is not None and _grants(call).may_know(name):
-            raise _denied(f"answer the terminal {name}", "answer")
+    if not grants_of(call).may_answer(name):
+        if terminals.terminal(name) is not None and grants_of(call).may_know(name):
+            raise denied(f"answer the terminal {name}", "answer")
         return AnswerFailure(error=AnswerRefusal("target"))
     return await terminals.answer(name, params.id, params.values, whole=True)
 
 
-@_serves(WITHDRAW)
+@HANDLERS.serves(WITHDRAW)
 async def _withdraw(call: Call, params: WithdrawForm) -> Withdrawal:
-    terminal = _terminal(call, params.terminal, _grants(call).may_know, "ask")
+    terminal = _terminal(call, params.terminal, grants_of(call).may_know, "ask")
     record = terminal.pending(params.id)
     asker = None if record is None or isinstance(record.from_, UnsetType) else record.from_
-    if record is None or not _grants(call).may_withdraw(asker):
+    if record is None or not grants_of(call).may_withdraw(asker):
         return Withdrawal(withdrawn=False)
     return Withdrawal(withdrawn=await terminal.withdraw(params.id))
 
 
-@_serves(RELEASE)
+@HANDLERS.serves(RELEASE)
 async def _release(call: Call, params: ReleaseAsk) -> ReleasedAsk:
     owner = call.session.owner()
     return ReleasedAsk(released=await call.session.services.terminals.release(params.durable, owner=owner))
 
 
-def _grants(call: Call) -> Grants:
-    return call.session.caller.grants
-
-
 def _known(call: Call) -> list[str]:
     """The terminals of which the caller may know; the others are as if they were not there."""
-    return list(filter(_grants(call).may_know, call.session.services.terminals.terminals()))
-
-
-def _denied(what: str, grant: str) -> RpcError:
-    return RpcError(
-        "DENIED",
-        f"Your token does not let you {what}: it lacks the grant `{grant}` for that. Ask whoever gave it to you.",
-        {"grant": grant},
-    )
+    return list(filter(grants_of(call).may_know, call.session.services.terminals.terminals()))
 
 
 def _terminal(call: Call, name: str, may: Callable[[str], bool], grant: str) -> Terminal:
@@ -205,8 +162,8 @@ def _terminal(call: Call, name: str, may: Callable[[str], bool], grant: str) -> 
     terminal = call.session.services.terminals.terminal(name)
     if terminal is not None and may(name):
         return terminal
-    if terminal is not None and _grants(call).may_know(name):
-        raise _denied(f"{grant} the terminal {name}", grant)
+    if terminal is not None and grants_of(call).may_know(name):
+        raise denied(f"{grant} the terminal {name}", grant)
     known = _known(call)
     more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
     there = f"There {'is' if len(known) == 1 else 'are'} {', '.join(known[:_NAMED])}{more}." if known else ""
@@ -220,40 +177,43 @@ def _terminal(call: Call, name: str, may: Callable[[str], bool], grant: str) -> 
 # -------------------------------------------------------------------- tools, the tree, calls
 
 
-@_serves(LIST_TOOLS)
+@HANDLERS.serves(LIST_TOOLS)
 def _list_tools(call: Call, params: ListTools) -> ToolList:
     definitions = call.session.services.tools.definitions()
-    return ToolList(tools=tuple(tool for tool in definitions if _grants(call).may_call(tool.name)))
+    return ToolList(tools=tuple(tool for tool in definitions if grants_of(call).may_call(tool.name)))
 
 
-@_serves(CALL_TOOL)
+@HANDLERS.serves(CALL_TOOL)
 async def _call_tool(call: Call, params: CallTool) -> ToolResult:
-    if not _grants(call).may_call(params.name):
+    if not grants_of(call).may_call(params.name):
         return ToolFailure(id=str(call.id), name=params.name, error=f"tool not found: {params.name}")
-    wanted = ToolCall(str(call.id), params.name, params.arguments, caller=_grants(call))
+    wanted = ToolCall(str(call.id), params.name, params.arguments, caller=grants_of(call))
     return await call.session.services.tools.execute(wanted)
 
 
-@_serves(TREE)
+@HANDLERS.serves(TREE)
 def _tree(call: Call, params: ReadTree) -> TreeSnapshot:
-    if not _grants(call).may_read_tree:
-        raise _denied("read the tree", "tree")
+    if not grants_of(call).may_read_tree:
+        raise denied("read the tree", "tree")
     return call.session.services.snapshot()
 
 
-@_serves(HELLO)
+@HANDLERS.serves(HELLO)
 def _hello(call: Call, params: Hello) -> Welcome:
     return call.session.hello(params.client)
 
 
-@_serves(BYE)
+@HANDLERS.serves(BYE)
 def _bye(call: Call, params: Bye) -> Farewell:
     return call.session.bye()
 
 
-@_serves(CANCEL)
+@HANDLERS.serves(CANCEL)
 def _cancel(call: Call, params: CancelCall) -> Cancellation:
     return Cancellation(cancelled=call.session.cancel(params.id))
+
+
+HANDLERS.update(RUN_HANDLERS)
 
 
 def no_method(name: str) -> RpcError:

@@ -13,7 +13,8 @@ from greenroom.actors.client.socket import ABNORMAL, GOING_AWAY, POLICY_VIOLATIO
 from greenroom.actors.gateway.access import Caller
 from greenroom.actors.gateway.attachments import Attachments
 from greenroom.actors.gateway.calls import Batch, Call
-from greenroom.actors.gateway.methods import HANDLERS, Handler, no_method
+from greenroom.actors.gateway.handlers import Handler
+from greenroom.actors.gateway.methods import HANDLERS, no_method
 from greenroom.protocol.errors import GreenroomError, RpcError
 from greenroom.protocol.rpc import (
     METHODS,
@@ -161,6 +162,11 @@ class Session:
                 self.attachments.show(terminal, id)
         if self._showing.get(terminal) is scope:
             del self._showing[terminal]
+
+    async def tell(self, frame: bytes) -> None:
+        """Send what belongs to a call under way, once the peer has taken all that was sent before."""
+        await self._socket.drain()
+        self._socket.send(frame)
 
     # ---------------------------------------------------------------- requests
 

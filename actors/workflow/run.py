@@ -56,6 +56,11 @@ class Run:
         """Whether nothing of it runs any more, and nothing is left to be written."""
         return self._drive is None or self._drive.ref.state == "ended"
 
+    @property
+    def last(self) -> int:
+        """The number of its last event."""
+        return self._events.last
+
     def snapshot(self) -> WorkflowSnapshot:
         """All of it, as it is now: what queries are answered from."""
         return self.workflow.snapshot()

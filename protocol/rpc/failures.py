@@ -19,6 +19,7 @@ from greenroom.protocol.errors import (
     RpcError,
     TerminalDeadlock,
     TerminalError,
+    WorkflowError,
 )
 
 __all__ = [
@@ -53,7 +54,7 @@ NUMBERS: Final = {
     INVALID_PARAMS: ("PARAMS", "The params do not fit; `field` names the member at fault, never its value."),
     INTERNAL: ("INTERNAL", "A fault of the server; its log has the details under `correlation`."),
     CANCELLED: ("CANCELLED", "The caller cancelled the call."),
-    NOT_FOUND: ("TARGET", "There is no terminal of that name; `known` lists those there are."),
+    NOT_FOUND: ("TARGET, UNKNOWN", "There is no terminal, or no run, of that name; `known` lists those there are."),
     REFUSED: ("any other", "The method's own refusal, told by its code."),
 }
 """For each number, the `data.code` that comes with it and what it means, in the order in which they are documented."""
@@ -66,6 +67,7 @@ _TERMINAL: Final = frozenset(
 )
 _FORM: Final = frozenset({"SCHEMA", "FIELD", "CONTROL", "SETTLED", "ABANDONED"})
 _JOURNAL: Final = frozenset({"FULL", "READONLY", "IO", "CORRUPT"})
+_WORKFLOW: Final = frozenset({"TRANSITION", "RESTORE", "MUTATION", "GAP"})
 _ACTOR: Final = frozenset({"STOPPED", "MAILBOX_FULL", "UNKNOWN", "RESTARTS"})
 
 
@@ -90,7 +92,8 @@ def failure_of(error: GreenroomError) -> Failure:
     if isinstance(error, RpcError):
         number = _NUMBER_OF.get(error.code, REFUSED)
     else:
-        number = NOT_FOUND if error.code == "TARGET" else REFUSED
+        unknown = error.code == "UNKNOWN" and isinstance(error, WorkflowError)
+        number = NOT_FOUND if unknown or error.code == "TARGET" else REFUSED
     return Failure(number, error.message, ErrorData(error.code, error.message, error.context))
 
 
@@ -106,6 +109,8 @@ def error_of(failure: Failure) -> GreenroomError:
             kind = TerminalDeadlock if "to" in data.context else ActorDeadlock
         elif data.code in _TERMINAL:
             kind = TerminalError
+        elif data.code in _WORKFLOW or (data.code == "UNKNOWN" and failure.code == NOT_FOUND):
+            kind = WorkflowError
         elif data.code in _FORM:
             kind = FormError
         elif data.code in _JOURNAL:

@@ -6,14 +6,24 @@ generated from it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Any, Final, Generic, TypeAlias, TypeVar, final
+from typing import Annotated, Any, Final, TypeAlias
 
 import msgspec
 
 from greenroom.protocol.forms import Value
 from greenroom.protocol.rpc.frames import RequestId
+from greenroom.protocol.rpc.method import Keyed, Method, Notification, Params, Result
 from greenroom.protocol.rpc.results import read_answer, read_tool_result
+from greenroom.protocol.rpc.runs import (
+    CANCEL_RUN,
+    FOLLOW_RUN,
+    LIST_RUNS,
+    RESUME_RUN,
+    RUN_EVENT,
+    SHOW_RUN,
+    SIGNAL_RUN,
+    START_RUN,
+)
 from greenroom.protocol.terminals import AnswerResult, PendingForm
 from greenroom.protocol.tools import ToolDefinition, ToolResult
 from greenroom.protocol.tree import TreeSnapshot
@@ -56,18 +66,13 @@ __all__ = [
     "FormPending",
     "FormWithdrawn",
     "Hello",
-    "Keyed",
     "ListTerminals",
     "ListTools",
-    "Method",
-    "Notification",
-    "Params",
     "PendingList",
     "ReadPending",
     "ReadTree",
     "ReleaseAsk",
     "ReleasedAsk",
-    "Result",
     "Shutdown",
     "SubmittedValues",
     "TerminalEvent",
@@ -78,51 +83,6 @@ __all__ = [
     "WithdrawForm",
     "Withdrawal",
 ]
-
-P = TypeVar("P", bound="Params")
-R = TypeVar("R")
-
-
-class Params(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
-    """Base of what a method or a notification takes. A member that it does not know is refused."""
-
-
-class Result(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Base of what a method gives back. A client ignores members that it does not know."""
-
-
-@final
-class Method(Generic[P, R]):
-    """A method: its name, the struct of its params, and what it gives back.
-
-    `read` makes a Python value of an encoded result; without it `result` is a type that msgspec can decode.
-    """
-
-    __slots__ = ("name", "params", "read", "result")
-
-    def __init__(self, name: str, params: type[P], result: Any, read: Callable[[msgspec.Raw], R] | None = None) -> None:
-        self.name = name
-        self.params = params
-        self.result = result
-        self.read: Callable[[msgspec.Raw], R] = read or msgspec.json.Decoder(result).decode
-
-    def __repr__(self) -> str:
-        return f"<Method {self.name}>"
-
-
-@final
-class Notification(Generic[P]):
-    """A notification of the server: its name and the struct of its params."""
-
-    __slots__ = ("name", "params")
-
-    def __init__(self, name: str, params: type[P]) -> None:
-        self.name = name
-        self.params = params
-
-    def __repr__(self) -> str:
-        return f"<Notification {self.name}>"
-
 
 # -------------------------------------------------------------------- terminals
 
@@ -164,7 +124,7 @@ class Attachment(Result, frozen=True):
     terminal: str
     pending: tuple[PendingForm, ...]
     """In the order in which they were parked."""
-    remaining: dict[str, float] = {}
+    remaining: dict[str, float] = msgspec.field(default_factory=dict[str, float])
     """By id, the milliseconds until a form expires; one that never does is left out."""
     following: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
     """The ids of further forms, which come next, each in a `terminal/pending`. Absent if all are here: they come in one
@@ -194,27 +154,6 @@ class PendingList(Result, frozen=True):
     """Parked forms, in the order in which they were parked."""
 
     pending: tuple[PendingForm, ...]
-
-
-class Keyed(Params, frozen=True, kw_only=True):
-    """Base of what may change something, and must not be done twice.
-
-    With a `key`, the call belongs to the client that said `rpc/hello`, not to its connection: it goes on while the
-    client is away, for as long as `rpc/hello` says, and the same key gives the same outcome, waiting for it if need be.
-    """
-
-    key: Annotated[str, msgspec.Meta(min_length=1, max_length=64)] | None = None
-    """Made by the client, another one for each call."""
-    again: bool = False
-    """It was sent before, and its outcome got lost. Refused with OUTCOME if nothing is known of it."""
-    visit: str | None = None
-    """The `visit` in which it was sent first. With it, a call that is sent again and can only have got lost on its way
-    is carried out, not refused."""
-
-    @property
-    def repeatable(self) -> bool:
-        """Carried out once more it does the same, also by a server that knows nothing of the first time."""
-        return False
 
 
 class AskTerminal(Keyed, frozen=True, kw_only=True):
@@ -332,7 +271,7 @@ class CallTool(Keyed, frozen=True, kw_only=True):
     """
 
     name: str
-    arguments: dict[str, Any] = {}
+    arguments: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
 
 
 class ReadTree(Params, frozen=True):
@@ -418,6 +357,13 @@ METHODS: Final[dict[str, Method[Any, Any]]] = {
         HELLO,
         BYE,
         CANCEL,
+        START_RUN,
+        LIST_RUNS,
+        SHOW_RUN,
+        FOLLOW_RUN,
+        SIGNAL_RUN,
+        RESUME_RUN,
+        CANCEL_RUN,
     )
 }
 """By name, in the order in which they are documented."""
@@ -475,6 +421,6 @@ SHUTDOWN: Final[Notification[Shutdown]] = Notification("system/shutdown", Shutdo
 
 NOTIFICATIONS: Final[dict[str, Notification[Any]]] = {
     notification.name: notification
-    for notification in (FORM_PENDING, FORM_ANSWERED, FORM_EXPIRED, FORM_WITHDRAWN, SHUTDOWN)
+    for notification in (FORM_PENDING, FORM_ANSWERED, FORM_EXPIRED, FORM_WITHDRAWN, RUN_EVENT, SHUTDOWN)
 }
 """By name, in the order in which they are documented."""

@@ -15,7 +15,7 @@ from wsproto import ConnectionType, WSConnection
 from wsproto.events import AcceptConnection, CloseConnection, Request, TextMessage
 
 from greenroom.actors.client import AttachedTerminal, Client, SocketLimits, connect
-from greenroom.actors.client.client import LIMITS
+from greenroom.actors.client.connecting import LIMITS
 from greenroom.actors.client.dialing import parse_url
 from greenroom.actors.client.handshake import dial
 from greenroom.actors.client.stream import GuardedStream

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from greenroom.actors.client import AttachedTerminal, Client
-from greenroom.actors.client.client import LIMITS
+from greenroom.actors.client.connecting import LIMITS
 from greenroom.actors.client.handshake import dial
 from greenroom.actors.client.socket import FrameSocket
 from greenroom.actors.client.stream import GuardedStream
@@ -51,7 +51,7 @@ class Door:
         routes, access = Routes(), Access()
         limits = GatewayLimits(grace=GRACE)
         add_bridge(routes, runtime.terminals, access, limits)
-        services = Services(runtime.terminals, runtime.tools, runtime.snapshot)
+        services = Services(runtime.terminals, runtime.tools, runtime.workflows, runtime.snapshot)
         self._front = Front(runtime.tree, services, Fence(), access, routes, limits, None, Doorstep(limits.waiting))
         self._runtime = runtime
         self._opened = 0

@@ -80,7 +80,7 @@ async def serve(
         Seconds that a client which lost its connection may be away before its forms are withdrawn.
     tokens
         A TOML file of access tokens, a table for each: `token_env` or `token_sha256`, `expires`, and what it grants
-        (`attach`, `answer`, `ask`, `ask_as`, `tools`: lists of names; `tree`, `admin`: true).
+        (`attach`, `answer`, `ask`, `ask_as`, `tools`, `runs`, `drive`: lists of names; `tree`, `admin`: true).
     trusted_host
         A further name, such as greenroom.example:8443, under which the gateway may be called; once for each.
     cert

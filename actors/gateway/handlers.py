@@ -1,0 +1,72 @@
+"""What carries methods out: functions by the name of their method, over what the gateway offers."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, final
+
+from greenroom.actors.terminal import TerminalManager
+from greenroom.actors.workflow import WorkflowManager
+from greenroom.protocol.access import Grants
+from greenroom.protocol.errors import RpcError
+from greenroom.protocol.rpc import Method, Params
+from greenroom.protocol.tree import TreeSnapshot
+from greenroom.runtime.tools import ToolManager
+
+if TYPE_CHECKING:
+    from greenroom.actors.gateway.calls import Call
+
+__all__ = ["Handler", "Handlers", "Services", "denied", "grants_of"]
+
+P = TypeVar("P", bound=Params)
+R = TypeVar("R")
+
+
+class Services(NamedTuple):
+    """What a gateway offers."""
+
+    terminals: TerminalManager
+    tools: ToolManager
+    workflows: WorkflowManager
+    snapshot: Callable[[], TreeSnapshot]
+
+
+class Handler(NamedTuple):
+    """The function that carries a method out, and whether it is async."""
+
+    function: Callable[[Call, Any], Any]
+    waits: bool
+
+
+@final
+class Handlers(dict[str, Handler]):
+    """Handlers by the names of their methods.
+
+    A plain one is done in one step; an async one may wait, and is cancelled with its call.
+    """
+
+    def serves(
+        self, method: Method[P, R]
+    ) -> Callable[[Callable[[Call, P], R | Awaitable[R]]], Callable[[Call, P], R | Awaitable[R]]]:
+        """Let the decorated function carry the method out."""
+
+        def register(function: Callable[[Call, P], R | Awaitable[R]]) -> Callable[[Call, P], R | Awaitable[R]]:
+            self[method.name] = Handler(function, inspect.iscoroutinefunction(function))
+            return function
+
+        return register
+
+
+def grants_of(call: Call) -> Grants:
+    """What the caller may do."""
+    return call.session.caller.grants
+
+
+def denied(what: str, grant: str) -> RpcError:
+    """What a caller gets who may not do what he knows could be done."""
+    return RpcError(
+        "DENIED",
+        f"Your token does not let you {what}: it lacks the grant `{grant}` for that. Ask whoever gave it to you.",
+        {"grant": grant},
+    )
