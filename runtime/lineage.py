@@ -11,7 +11,7 @@ an agent. (The `lineage=` of the tools knows workflows and agents in turn only; 
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final, NamedTuple
@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 from greenroom.protocol.errors import ToolError
 from greenroom.protocol.lineage import MAX_WORKFLOW_CHAIN
 
-__all__ = ["LINEAGE", "MAX_DELEGATIONS", "Lineage", "beneath", "current_lineage"]
+__all__ = ["LINEAGE", "MAX_DELEGATIONS", "Lineage", "beneath", "current_lineage", "within"]
 
 MAX_DELEGATIONS: Final = 8
 """How many agents may be nested beneath the root, where nobody says less."""
@@ -31,6 +31,16 @@ class Lineage(NamedTuple):
     tags: tuple[str, ...] = ()
     max_chain: int = MAX_WORKFLOW_CHAIN
     max_delegations: int = MAX_DELEGATIONS
+    unnamed: int = 0
+    """How many agents are nested above that no tag names."""
+
+    @classmethod
+    def of(cls, tags: Iterable[str]) -> Lineage:
+        """Beneath these, the outermost first, each once. Raises `ToolError` TOOL for what is no tag."""
+        unique = tuple(dict.fromkeys(tags))
+        for tag in unique:
+            _kind(tag)
+        return cls(unique)
 
     @property
     def chain(self) -> int:
@@ -40,7 +50,7 @@ class Lineage(NamedTuple):
     @property
     def delegations(self) -> int:
         """How many agents are nested beneath the root, which is the first tag, be it an agent or not."""
-        return sum(tag.startswith("agent:") for tag in self.tags[1:])
+        return self.unnamed + sum(tag.startswith("agent:") for tag in self.tags[1:])
 
     def bounded(self, *, max_chain: int | None = None, max_delegations: int | None = None) -> Lineage:
         """With these bounds where they are smaller. 0 allows nothing beneath; None leaves a bound as it is."""
@@ -53,7 +63,8 @@ class Lineage(NamedTuple):
 
     def joined(self, other: Lineage) -> Lineage:
         """With the tags of the other behind its own, each once, and the smaller bounds of both."""
-        both = self._replace(tags=tuple(dict.fromkeys((*self.tags, *other.tags))))
+        tags = tuple(dict.fromkeys((*self.tags, *other.tags)))
+        both = self._replace(tags=tags, unnamed=max(self.unnamed, other.unnamed))
         return both.bounded(max_chain=other.max_chain, max_delegations=other.max_delegations)
 
     def extended(self, tag: str) -> Lineage:
@@ -62,9 +73,7 @@ class Lineage(NamedTuple):
         Raises `ToolError`: TOOL for what is no tag, DEPTH for one that is above already (context `tag`, `lineage`) and
         for one too many (context `tag`, `depth`, `max`).
         """
-        kind, _, name = tag.partition(":")
-        if kind not in ("workflow", "agent") or not name:
-            raise ToolError("TOOL", f"{tag!r} is no tag: it must be 'workflow:' or 'agent:' and an id.", {"tag": tag})
+        kind = _kind(tag)
         if tag in self.tags:
             raise ToolError(
                 "DEPTH",
@@ -86,6 +95,13 @@ class Lineage(NamedTuple):
         return inside
 
 
+def _kind(tag: str) -> str:
+    kind, _, name = tag.partition(":")
+    if kind not in ("workflow", "agent") or not name:
+        raise ToolError("TOOL", f"{tag!r} is no tag: it must be 'workflow:' or 'agent:' and an id.", {"tag": tag})
+    return kind
+
+
 LINEAGE: ContextVar[Lineage] = ContextVar("greenroom_lineage", default=Lineage())  # noqa: B039  # it is immutable
 """Set by `beneath`, and by the runtime for each actor's own task."""
 
@@ -103,8 +119,15 @@ def beneath(tag: str, *, max_chain: int | None = None, max_delegations: int | No
     Raises `ToolError` as `Lineage.extended`, before the block begins.
     """
     before = LINEAGE.get().bounded(max_chain=max_chain, max_delegations=max_delegations)
-    token = LINEAGE.set(before.extended(tag))
+    with within(before.extended(tag)) as inside:
+        yield inside
+
+
+@contextmanager
+def within(lineage: Lineage) -> Generator[Lineage]:
+    """Let what the block does, starts and spawns be beneath what `lineage` says, and nothing else."""
+    token = LINEAGE.set(lineage)
     try:
-        yield LINEAGE.get()
+        yield lineage
     finally:
         LINEAGE.reset(token)

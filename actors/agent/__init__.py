@@ -4,9 +4,10 @@ from greenroom.actors.agent.agent import AGENT_EVENTS, Agent, AgentStatus
 from greenroom.actors.agent.context import AgentContext
 from greenroom.actors.agent.conversation import Conversation
 from greenroom.actors.agent.conversations import ConversationManager
+from greenroom.actors.agent.delegation import Delegations, delegate
 from greenroom.actors.agent.manager import AgentManager
 from greenroom.actors.agent.registry import AgentRegistry, settle_job
-from greenroom.actors.agent.run import AgentRun, RunOptions
+from greenroom.actors.agent.run import AgentRun, RunOptions, current_run
 from greenroom.actors.agent.settings import DEFAULT_AGENT_LIMIT
 from greenroom.actors.agent.store import ConversationStore, MemoryConversationStore
 from greenroom.actors.agent.table import CONVERSATIONS, TableConversationStore
@@ -24,8 +25,11 @@ __all__ = [
     "Conversation",
     "ConversationManager",
     "ConversationStore",
+    "Delegations",
     "MemoryConversationStore",
     "RunOptions",
     "TableConversationStore",
+    "current_run",
+    "delegate",
     "settle_job",
 ]

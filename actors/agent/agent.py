@@ -14,7 +14,7 @@ from msgspec import structs
 
 from greenroom.actors.agent.context import AgentContext
 from greenroom.actors.agent.conversations import ConversationManager
-from greenroom.actors.agent.run import AgentRun, RunOptions
+from greenroom.actors.agent.run import RUN, AgentRun, RunOptions
 from greenroom.actors.agent.settings import DEFAULT_AGENT_LIMIT, Settings
 from greenroom.actors.agent.turns import Turns
 from greenroom.actors.workspace import WorkspaceManager
@@ -39,6 +39,7 @@ AGENT_EVENTS: Final = (
     "tool",
     "deny",
     "compactError",
+    "progress",
     "abort",
     "exhaust",
     "finish",
@@ -75,7 +76,8 @@ class Agent(Actor):
 
     Events of its `emitter`, after what they tell of: `start(id)`, `turn(number)`, `usage(usage)`, `tool(call, result)`,
     `deny(call, reason)`, `compactError(error)`, and at last one of `error(error)` and `finish(result)`, that after
-    `abort(reason)` if the run was stopped, after `exhaust(limit)` if its turns were used up.
+    `abort(reason)` if the run was stopped, after `exhaust(limit)` if its turns were used up. `progress(progress)` tells
+    of agents beneath it: what it has delegated, and what these have.
     """
 
     kind = "agent"
@@ -169,6 +171,7 @@ class Agent(Actor):
         self._require_place()
         context = copy_context()
         context.run(LINEAGE.set, self.ref.lineage.joined(current_lineage()).extended(tag_agent(self.id)))
+        context.run(RUN.set, run)
         await self.ref.ask(Begin(run, context))
 
     @handles(Begin)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TypeVar, final
 
 from greenroom.actors.agent.agent import Agent
@@ -46,6 +46,16 @@ class AgentRegistry:
     def providers(self) -> tuple[str, ...]:
         """The names of all providers."""
         return tuple(self._providers)
+
+    def with_tools(self, tools: Iterable[Tool]) -> AgentRegistry:
+        """The same, with these tools where it has none of their names."""
+        return AgentRegistry(
+            self._providers,
+            tools={tool.name: tool for tool in tools} | self._tools,
+            authorities=self._authorities,
+            schedulers=self._schedulers,
+            store=self._store,
+        )
 
     def provider(self, name: str) -> Provider:
         """The provider of that name. Raises AgentError UNKNOWN, as its siblings do."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from contextvars import ContextVar
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypedDict, final
 
@@ -28,7 +29,15 @@ from greenroom.runtime.waits import Node, Wait, find_circle
 if TYPE_CHECKING:
     from greenroom.actors.agent.agent import Agent
 
-__all__ = ["AgentRun", "RunEvents", "RunOptions"]
+__all__ = ["RUN", "AgentRun", "RunEvents", "RunOptions", "current_run"]
+
+RUN: ContextVar[AgentRun | None] = ContextVar("greenroom_agent_run", default=None)
+"""Set by the agent, for the run's own task and so for all that is started in it."""
+
+
+def current_run() -> AgentRun | None:
+    """The innermost run of an agent that the code is part of, over calls, nested workflows and their tasks."""
+    return RUN.get()
 
 
 class RunOptions(TypedDict, total=False):

@@ -72,6 +72,8 @@ class Turns:
                 await self._yield()
             if self._run.stopped:
                 return None
+            if not self._agent.ref.alive:
+                await trio.sleep_forever()  # it is being stopped: cancelled as soon as what is beneath it has ended
             answer = await self._ask()
             if answer is None:
                 return None

@@ -1,5 +1,6 @@
 """The tools that a model calls, one module a tool."""
 
+from greenroom.actors.toolbox.agent import agent_tool
 from greenroom.actors.toolbox.answer import answer_tool
 from greenroom.actors.toolbox.ask import ask_tool, infer_terminal_code
 from greenroom.actors.toolbox.database import database_tool, infer_database_code
@@ -12,6 +13,7 @@ from greenroom.actors.toolbox.workspace import workspace_tool
 
 __all__ = [
     "agent_function",
+    "agent_tool",
     "answer_tool",
     "ask_tool",
     "database_tool",

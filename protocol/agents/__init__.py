@@ -17,6 +17,7 @@ from greenroom.protocol.agents.messages import (
     estimate_messages,
     estimate_tokens,
 )
+from greenroom.protocol.agents.progress import Progress, ProgressEvent
 from greenroom.protocol.agents.provider import Delta, ProviderOptions, ProviderResult
 from greenroom.protocol.agents.result import (
     AgentChunk,
@@ -45,6 +46,8 @@ __all__ = [
     "Instruction",
     "InstructionManager",
     "MessageInput",
+    "Progress",
+    "ProgressEvent",
     "PromptFormat",
     "ProviderOptions",
     "ProviderResult",

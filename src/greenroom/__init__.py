@@ -11,6 +11,7 @@ from greenroom.actors.providers import ScriptedProvider, ScriptedTurn
 from greenroom.actors.relation import RelationManager
 from greenroom.actors.system import Runtime, open_runtime
 from greenroom.actors.terminal import MemoryTerminalStore, Terminal, TerminalManager, TerminalStore
+from greenroom.actors.toolbox.agent import agent_tool
 from greenroom.actors.toolbox.answer import answer_tool
 from greenroom.actors.toolbox.ask import ask_tool, infer_terminal_code
 from greenroom.actors.toolbox.database import database_tool
@@ -38,6 +39,7 @@ from greenroom.protocol.agents import (
     Budget,
     ChatMessage,
     MessageInput,
+    Progress,
     ProviderResult,
     Rule,
     Scope,
@@ -130,6 +132,7 @@ __all__ = [
     "PendingForm",
     "Permanent",
     "Portal",
+    "Progress",
     "PromptClient",
     "ProviderError",
     "ProviderResult",
@@ -181,6 +184,7 @@ __all__ = [
     "WorkspaceError",
     "WorkspaceManager",
     "agent_function",
+    "agent_tool",
     "answer_of",
     "answer_tool",
     "asgi_app",

@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 
 import trio
 
+from greenroom.actors.agent import AgentRegistry
 from greenroom.actors.system import Runtime, open_runtime
 from greenroom.actors.toolbox import (
+    agent_tool,
     answer_tool,
     ask_tool,
     database_tool,
@@ -41,6 +43,7 @@ BUILT_IN: dict[str, Callable[[Runtime], Tool]] = {
     "workspace": lambda runtime: workspace_tool(WorkspaceManager(runtime.tree)),
     "infer": lambda _: infer_tool(),
     "workflow": lambda runtime: workflow_tool(HOST, WorkflowRunner(runtime.tree)),
+    "agent": lambda _: agent_tool(AgentRegistry({})),
 }
 
 
