@@ -69,7 +69,7 @@ async def delegation() -> float:
 @times("agents/stop-1000-in-8-levels")
 async def stop() -> float:
     """The seconds in which a tree of agents ends, each of which waits in a tool call for those beneath it."""
-    async with open_runtime() as runtime, trio.open_nursery() as nursery:
+    async with open_runtime(tune_gc=True) as runtime, trio.open_nursery() as nursery:
         waiting = ScriptedProvider([ProviderResult("", tools=(ToolCall("1", "wait", {}),))], record=False)
         root = runtime.agents.add(_waiting_agent(waiting, "root"))
         nursery.start_soon(_hold, root)

@@ -11,6 +11,7 @@ from typing import Final, Literal, TypeAlias, Unpack, final
 
 import trio
 from msgspec import structs
+from trio.lowlevel import enable_ki_protection
 
 from greenroom.actors.agent.context import AgentContext
 from greenroom.actors.agent.conversations import ConversationManager
@@ -175,6 +176,7 @@ class Agent(Actor):
         await self.ref.ask(Begin(run, context))
 
     @handles(Begin)
+    @enable_ki_protection
     def _begin(self, message: Begin) -> None:
         run = message.run
         own = self._defaults.budget
@@ -231,6 +233,7 @@ class Agent(Actor):
             self.start_soon(_watch, token, run, watching)
         return watching.cancel
 
+    @enable_ki_protection
     def _settle(self, run: AgentRun, outcome: AgentResult | Exception | None, turns: Turns) -> None:
         """The end of a run. Without a checkpoint: `outcome` is `None` where the agent itself is being ended."""
         del self._runs[run]
