@@ -161,7 +161,10 @@ class Exchange:
         if response.status_code != 200:
             body = await _whole(pieces, host)
             raise status_failure(response, body, self._attempts.wall_clock())
-        if response.headers.get("content-type", "").partition(";")[0].strip() == "application/json":
+        kind = response.headers.get("content-type", "").partition(";")[0].strip()
+        if kind == "text/html":
+            raise protocol_failure(host, "a page in place of an answer")
+        if kind == "application/json":
             body = await _whole(pieces, host)
             self._deltas.extend(self._answer.take_whole(decode(body)))
             self._finish()

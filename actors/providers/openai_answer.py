@@ -93,7 +93,8 @@ class OpenAIAnswer:
         if isinstance(thought, str) and thought:
             self._thinking.append(thought)
             deltas.append(Delta("thinking", thought))
-        if isinstance(text := said.get("content"), str) and text:
+        text = said.get("content") or said.get("refusal")
+        if isinstance(text, str) and text:
             deltas += self._text(text)
         fragments = said.get("tool_calls")
         for fragment in filter(is_record, fragments if is_array(fragments) else ()):

@@ -290,6 +290,16 @@ async def test_a_whole_body_in_place_of_a_stream_is_read(server: ModelServer, op
     assert result == ProviderResult("hi", None, (ToolCall("a", "e", {"v": 1}),), Usage(5, 7, 12))
 
 
+async def test_a_refusal_is_an_answer(server: ModelServer, openai: OpenAIProvider) -> None:
+    server.plays(sse(chunk(content=None, refusal="No, "), chunk("stop", refusal="I won't."), DONE))
+    assert await answer(openai) == ProviderResult("No, I won't.")
+
+
+async def test_a_page_is_no_answer(server: ModelServer, openai: OpenAIProvider) -> None:
+    server.plays(Act((b"<html>",), type="text/html; charset=utf-8"))
+    assert (await failure(openai)).kind == "protocol"
+
+
 async def test_other_choices_are_passed_over(server: ModelServer, openai: OpenAIProvider) -> None:
     two = {"choices": [{"index": 1, "delta": {"content": "no"}}, {"index": 0, "delta": {"content": "hi"}}]}
     server.plays(sse(two, chunk("stop"), DONE))
