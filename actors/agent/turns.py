@@ -173,13 +173,14 @@ class Turns:
     # ---------------------------------------------------------------- the tools
 
     async def _call(self, calls: tuple[ToolCall, ...]) -> None:
-        """Run what may run, all at a time, and record what became of each, in order, even when cancelled."""
+        """Start what may run, in order, and record in order what became of each, even when cancelled."""
         results: list[ToolResult | None] = [self._refusal(call) for call in calls]
         try:
             async with trio.open_nursery() as nursery:
                 for index, call in enumerate(calls):
                     if results[index] is None:
                         nursery.start_soon(self._execute, call, index, results, name=f"tool {call.name}")
+                        await trio.lowlevel.checkpoint()  # so that they start in their order
         finally:
             for call, result in zip(calls, results, strict=True):
                 self._record(call, _failure(call, "cancelled") if result is None else result)
