@@ -10,10 +10,18 @@ import trio
 import trio.testing
 
 from bench.harness import cost, times
-from greenroom import ActorError, Agent, MessageInput, ProviderResult, ScriptedProvider, Tool, ToolCall, open_runtime
-from greenroom.actors.agent import AgentRegistry
-from greenroom.protocol.agents import AgentJob
-from greenroom.runtime.context import current_actor
+from greenroom import (
+    ActorError,
+    Agent,
+    AgentRegistry,
+    MessageInput,
+    ProviderResult,
+    ScriptedProvider,
+    Tool,
+    ToolCall,
+    agent_tool,
+    open_runtime,
+)
 
 TURNS = 200
 DELEGATIONS = 100
@@ -21,6 +29,7 @@ LEVELS = 8
 AGENTS = 1_000
 
 CALLING = ProviderResult("I look it up.", tools=(ToolCall("1", "look", {"name": "x"}),))
+DELEGATING = ProviderResult("I let it be done.", tools=(ToolCall("1", "agent", {"task": "Do it."}),))
 GO = MessageInput("user", "Begin.")
 
 
@@ -41,28 +50,15 @@ async def turn() -> float:
 
 @cost("agents/delegation")
 async def delegation() -> float:
-    """A turn whose tool builds an agent, lets it live beneath the caller for one answer, and stops it."""
-    registry = AgentRegistry({"p": ScriptedProvider([ProviderResult("Done.")], record=False)})
-    job = AgentJob(provider="p", messages=(GO,))
-    number = iter(range(DELEGATIONS))
-
-    async def delegate() -> str:
-        parent = current_actor()
-        assert parent is not None
-        child = registry.build(job)
-        place = parent.spawn(child, f"delegation-{next(number)}")
-        try:
-            return (await child.generate()).content
-        finally:
-            await place.stop()
-
+    """A turn that gives a task to another agent, which answers once and is gone."""
+    below = ScriptedProvider([ProviderResult("Done.")], record=False)
+    tool = agent_tool(AgentRegistry({"p": below}), provider="p")
     async with open_runtime() as runtime:
-        provider = ScriptedProvider([CALLING], record=False)
-        agent = runtime.agents.add(Agent(provider, tools=[Tool("look", delegate)]))
+        agent = runtime.agents.add(Agent(ScriptedProvider([DELEGATING], record=False), tools=[tool]))
         start = time.perf_counter()
         await agent.generate(limit=DELEGATIONS)
         taken = time.perf_counter() - start
-        assert next(number, None) is None
+        assert below.started == DELEGATIONS
     return taken / DELEGATIONS
 
 

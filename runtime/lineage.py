@@ -52,6 +52,11 @@ class Lineage(NamedTuple):
         """How many agents are nested beneath the root, which is the first tag, be it an agent or not."""
         return self.unnamed + sum(tag.startswith("agent:") for tag in self.tags[1:])
 
+    @property
+    def delegated(self) -> bool:
+        """Whether the innermost agent works for another one."""
+        return self.unnamed + sum(tag.startswith("agent:") for tag in self.tags) > 1
+
     def bounded(self, *, max_chain: int | None = None, max_delegations: int | None = None) -> Lineage:
         """With these bounds where they are smaller. 0 allows nothing beneath; None leaves a bound as it is."""
         return self._replace(

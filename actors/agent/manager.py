@@ -9,7 +9,7 @@ from greenroom.actors.agent.agent import Agent
 from greenroom.protocol.errors import AgentError
 from greenroom.runtime.actor import Actor
 from greenroom.runtime.ref import Ref
-from greenroom.runtime.tree import Tree, free_place
+from greenroom.runtime.tree import ActorEnded, Tree, free_place
 
 __all__ = ["AgentManager"]
 
@@ -58,13 +58,26 @@ class AgentManager:
         place.watch(partial(self._forget, agent))
         return agent
 
-    async def remove(self, id: str) -> bool:
-        """Stop the agent, its runs and all beneath them; whether it was there. Nothing of it is left then."""
+    async def remove(self, id: str) -> tuple[str, ...]:
+        """Stop the agent, its runs and all beneath them; the paths of what has ended by that, its own the last.
+
+        Empty if there is no such agent. Nothing of it is left when this returns. Cancelled: it ends all the same.
+        """
         agent = self._agents.get(id)
         if agent is None:
-            return False
-        await agent.ref.stop(reason="removed")
-        return True
+            return ()
+        path, ended = agent.ref.path, list[str]()
+
+        def note(each: ActorEnded) -> None:
+            if each.path == path or each.path.startswith(f"{path}/"):
+                ended.append(each.path)
+
+        unheard = self._tree.bus.on("actor/ended", note)
+        try:
+            await agent.ref.stop(reason="removed")
+        finally:
+            unheard()
+        return tuple(ended)
 
     def _forget(self, agent: Agent, _place: Ref) -> None:
         if self._agents.get(agent.id) is agent:

@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from greenroom.actors.terminal import TerminalManager
 from greenroom.protocol.errors import Deadlock, FormError, TerminalError, ToolDeadlock, ToolError
 from greenroom.protocol.forms import CheckboxField, Form, FormSchema, SelectField, Value, audit_schema, parse_form
+from greenroom.runtime.lineage import current_lineage
 from greenroom.runtime.tools import Tool
 
 __all__ = ["ask_tool", "infer_terminal_code", "reraise"]
@@ -67,16 +68,28 @@ def ask_tool(
     *,
     name: str = "ask",
     timeout: float | UnsetType | None = UNSET,
+    delegated: bool = True,
 ) -> Tool:
     """The tool `ask`, which asks in the name of `from_` (`None`: in nobody's) and in no other.
 
     It returns the values by field name. `timeout` is in seconds, `None` for no limit; where it is not given the
-    terminal's own holds. It raises `ToolError`: TOOL for a form that cannot be asked or a terminal that cannot take it,
-    EXPIRE if nobody answered; and `ToolDeadlock` with the circle that the wait would have closed. A call runs in the
+    terminal's own holds. With `delegated=False` an agent that works for another agent asks nothing by it: its questions
+    are to go upward, to whoever knows what it works on.
+
+    It raises `ToolError`: TOOL for a form that cannot be asked or a terminal that cannot take it, EXPIRE if nobody
+    answered, DELEGATED_CALLER; and `ToolDeadlock` with the circle that the wait would have closed. A call runs in the
     task of its caller, so that cancelling it withdraws the form.
     """
 
     async def ask(call: Ask) -> dict[str, Value]:
+        if not delegated and (lineage := current_lineage()).delegated:
+            raise ToolError(
+                "DELEGATED_CALLER",
+                f"An agent that works for another one asks {call.to} nothing, as nobody may be looking there for it;"
+                " nobody was asked. Go on without, or say in your answer what you have to know, so that whoever gave"
+                " you the task can ask.",
+                {"to": call.to, "lineage": list(lineage.tags)},
+            )
         form = Form(_read_schema(call.schema))
         try:
             return await terminals.ask(from_, call.to, form, timeout=timeout)

@@ -265,11 +265,11 @@ async def test_stopping_the_agent_ends_its_runs_their_calls_and_what_these_ask(s
 
 async def test_a_stopped_agent_starts_nothing(stage: Stage) -> None:
     agent = stage.agent(ProviderResult("never"), id="planner")
-    await stage.runtime.agents.remove("planner")
+    assert await stage.runtime.agents.remove("planner") == ("/agents/planner",)
     with pytest.raises(ActorError) as refused:
         await agent.generate()
     assert refused.value.code == "STOPPED"
-    assert not await stage.runtime.agents.remove("planner")
+    assert await stage.runtime.agents.remove("planner") == ()
 
 
 async def test_an_agent_that_lives_nowhere_starts_nothing(stage: Stage) -> None:

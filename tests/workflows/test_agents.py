@@ -9,12 +9,14 @@ import trio
 from msgspec import UNSET
 
 from greenroom.actors.agent import Agent
+from greenroom.actors.providers.scripted import ScriptedProvider
 from greenroom.actors.system import open_runtime
 from greenroom.actors.toolbox.workflow import agent_function, workflow_functions
 from greenroom.actors.workflow import MemoryWorkflowStore, TaskController, WorkflowRunner
 from greenroom.protocol.agents import ProviderResult, Usage
 from greenroom.protocol.errors import ToolError
 from greenroom.protocol.workflows import TaskResult
+from greenroom.runtime.cancel import Cancel
 from greenroom.runtime.tools import Tool, tool_function
 from greenroom.runtime.tree import run_tree
 from tests.agents.conftest import Stage, calling
@@ -73,6 +75,7 @@ def chain(workflows: int) -> tuple[str, ...]:
 
 
 @pytest.mark.case("workflows", 51)
+@pytest.mark.case("agents", 39)
 async def test_an_agent_beneath_nine_workflows_works_and_beneath_ten_its_provider_is_never_reached() -> None:
     async with run_tree() as tree:
         for number, calls in ((9, 1), (10, 0)):
@@ -113,6 +116,20 @@ async def test_a_registry_takes_functions_as_functions_and_agents_as_agents() ->
         assert list(composed) == ["f", "a"]
 
 
+@pytest.mark.case("agents", 39)
+async def test_an_agent_that_was_told_to_stop_comes_to_nothing_and_its_provider_is_not_reached() -> None:
+    async with open_runtime() as runtime:
+        cancel = Cancel()
+        cancel.set()
+        provider = ScriptedProvider([ProviderResult("never")])
+        function = agent_function(Stage(runtime).agent(provider, id="a", cancel=cancel))
+        (only,) = (await WorkflowRunner(runtime.tree).execute(one("a"), functions={"a": function})).results
+        assert only.result.success
+        assert only.result.value == {"content": "", "partial": True}
+        assert provider.started == 0
+
+
+@pytest.mark.case("agents", 39)
 @pytest.mark.parametrize("outcome", ["text", {"content": "c"}, {"content": 1, "partial": False}, 7])
 async def test_what_is_no_result_of_an_agent_fails_its_task(outcome: object) -> None:
     async with run_tree() as tree:
@@ -191,6 +208,7 @@ async def test_an_agent_that_would_work_beneath_itself_fails_that_inner_task_onl
 
 
 @pytest.mark.case("workflows", 58)
+@pytest.mark.case("agents", 39)
 async def test_an_agent_works_on_one_task_at_a_time_and_keeps_its_first_binding() -> None:
     async with open_runtime() as runtime:
         stage, bound = Stage(runtime), list[Tool | None]()
