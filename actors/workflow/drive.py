@@ -69,6 +69,8 @@ class Drive:
         self.chance = chance
         self.attempts: dict[Task, Attempt] = {}
         """What is being attempted."""
+        self.begun = trio.Event()
+        """Set once the first checkpoint is stored, or cannot be."""
         self.ending = False
         """Whether nothing may begin any more, and nothing that still runs is of interest."""
         self._record: RunRecord | None = None
@@ -147,7 +149,9 @@ class Drive:
 
     async def _phases(self) -> None:
         workflow = self.workflow
-        if not await self.required("initial"):
+        stored = await self.required("initial")
+        self.begun.set()
+        if not stored:
             self._end()
             return
         visited: set[Phase] = set()
@@ -300,6 +304,8 @@ class Drive:
         """Wait, without a deadline, until everything so far is stored. Raises what keeps the store from it."""
         if self._record is not None:
             await self._record.required(None, None)
+        elif self.error is not None:
+            raise self.error
 
     def _hurry(self) -> None:
         if self._limit == inf:

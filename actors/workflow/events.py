@@ -25,27 +25,45 @@ Older: TypeAlias = Callable[[int, int], Awaitable[Sequence[WorkflowEvent]]]
 
 @final
 class RunEvents:
-    """The events of one run. `last` is the number of the last one that happened before it was made."""
+    """The events of one run. `last` is the number of the last one that happened before it was made.
+
+    Where a store keeps them, an event is shown once it is stored: so that nobody, after a crash, has seen one that
+    another one of its number has come in place of.
+    """
 
     def __init__(self, workflow_id: str, *, last: int = 0, older: Older | None = None, kept: int = EVENTS_KEPT) -> None:
         self._id = workflow_id
         self._older = older
         self._events: deque[WorkflowEvent] = deque(maxlen=kept)
         self._more: trio.Event | None = None
+        self._stored = False
         self.last: int = last
         """The number of the last event."""
+        self.shown: int = last
+        """The number of the last one that followers are told."""
         self.closed = False
+
+    def go_on(self, last: int) -> None:
+        """From now on they are stored, behind one of number `last`, and `show` is called. Before the first `append`."""
+        self._stored = True
+        self.last = self.shown = last
 
     def append(self, event: WorkflowEvent) -> None:
         """The next event; its number is `last + 1`."""
         self.last = event.number
         self._events.append(event)
+        if not self._stored:
+            self.show(event.number)
+
+    def show(self, number: int) -> None:
+        """Tell followers what has happened up to that event."""
+        self.shown = number
         self._ring()
 
     def close(self) -> None:
-        """There will be no more events."""
+        """There will be no more events; those that could not be stored are shown nevertheless."""
         self.closed = True
-        self._ring()
+        self.show(self.last)
 
     def follow(self, after: int = 0) -> EventFollower:
         """Every event with a number above `after`, those that there are and those to come, until the run is over.
@@ -73,9 +91,9 @@ class RunEvents:
 
     async def _after(self, after: int) -> Sequence[WorkflowEvent]:
         first = self._events[0].number if self._events else self.last + 1
-        if after + 1 >= first:
+        if after + 1 >= first or after >= self.shown:
             await trio.lowlevel.checkpoint()
-            return list(islice(self._events, after + 1 - first, None))
+            return list(islice(self._events, max(after + 1 - first, 0), max(self.shown + 1 - first, 0)))
         older: Sequence[WorkflowEvent] = () if self._older is None else await self._older(after, _PAGE)
         if not older:
             raise self._gap(after, first)
@@ -113,7 +131,7 @@ class EventFollower:
     async def __anext__(self) -> WorkflowEvent:
         while not self._page:
             self._page.extend(await self._events.page(self._after))
-            if self._page or self._after < self._events.last:
+            if self._page or self._after < self._events.shown:
                 continue
             if self._events.closed:
                 raise StopAsyncIteration

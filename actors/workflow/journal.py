@@ -8,10 +8,11 @@ import uuid
 from collections.abc import Callable, Collection, Sequence
 from typing import Final, final
 
+from greenroom.actors.workflow.events import RunEvents
 from greenroom.actors.workflow.recording import Recording
 from greenroom.actors.workflow.rows import READ_RUN, RUN_TASKS, RUNS, Head, decode, encode, put_together
 from greenroom.actors.workflow.store import RunRecord, StoredRun
-from greenroom.protocol.errors import WorkflowError
+from greenroom.protocol.errors import JournalError, WorkflowError
 from greenroom.protocol.workflows import TERMINAL, Status, Workflow, WorkflowEvent, WorkflowSnapshot, read_snapshot
 from greenroom.runtime.journal import End, Journal, Statement
 
@@ -22,17 +23,24 @@ RUN_TABLES: Final = (RUNS, RUN_TASKS)
 
 _SET: Final = """
 INSERT INTO runs (id, name, status, created, updated, base, head, stream, epoch) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)
-ON CONFLICT (id) DO UPDATE SET name = excluded.name, status = excluded.status, created = excluded.created,
-updated = excluded.updated, base = excluded.base, head = excluded.head
+ON CONFLICT (id) DO UPDATE SET name = excluded.name, status = excluded.status, updated = excluded.updated,
+base = excluded.base, head = excluded.head,
+stream = CASE created WHEN excluded.created THEN stream ELSE excluded.stream END, created = excluded.created
 """
 _LIST: Final = "SELECT id, name, status, created, updated FROM runs WHERE status IN ({}) ORDER BY updated, rowid"
-_OLD: Final = "SELECT id, stream FROM runs WHERE status IN ({}) AND updated < ?"
-_STREAM: Final = "SELECT stream FROM runs WHERE id = ?"
+_STREAM: Final = "SELECT stream, created, status FROM runs WHERE id = ?"
 _LAST: Final = """
 SELECT max(events.seq) FROM runs JOIN streams ON streams.name = runs.stream JOIN events ON events.stream = streams.id
 WHERE runs.id = ?
 """
 _STATUSES: Final[tuple[Status, ...]] = ("pending", "running", *sorted(TERMINAL))
+_OVER: Final = ", ".join(f"'{status}'" for status in sorted(TERMINAL))
+_OLD: Final = f"SELECT id, stream FROM runs WHERE status IN ({_OVER}) AND updated < ?"
+_PRUNE: Final = f"DELETE FROM runs WHERE id = ? AND stream = ? AND status IN ({_OVER}) AND updated < ?"
+_ORPHANS: Final = """
+SELECT name FROM streams WHERE name >= 'runs/' AND name < 'runs0' AND name NOT IN (SELECT stream FROM runs)
+"""
+"""Of runs in whose place another one of their id has come."""
 
 
 @final
@@ -60,14 +68,22 @@ class JournalWorkflowStore:
         return put_together(rows, id) if rows else None
 
     async def set(self, snapshot: WorkflowSnapshot) -> None:
+        """As every store. Of a run that is under way everything is stored anyway, and this waits until it is; another
+        one of its id is refused with `WorkflowError` TRANSITION."""
         copy = read_snapshot(snapshot)
+        if (driven := self._driven.get(copy.id)) is not None and driven.created == copy.created:
+            await driven.required(None, None)
+            return
+        self._refuse_driven(copy.id, copy.status)
         head = Head(override=copy.override, signals=copy.signals)
-        row = (copy.id, copy.name, copy.status, copy.created, copy.updated, encode(copy), encode(head), _stream(copy))
+        stream = _new_stream(copy.id)
+        row = (copy.id, copy.name, copy.status, copy.created, copy.updated, encode(copy), encode(head), stream)
         await self._journal.write(Statement(_SET, row), _no_tasks(copy.id))
 
     async def delete(self, id: str) -> None:
-        rows = await self._journal.select(_STREAM, (id,))
-        await self._delete(id, [stream for (stream,) in rows])
+        streams = [stream for stream, _, _ in await self._journal.select(_STREAM, (id,))]
+        await self._journal.write(RUNS.delete(id), _no_tasks(id), *map(End, streams))
+        await self._journal.prune(older_than=0, streams=streams)
 
     async def list(self, *, status: Collection[Status] | None = None) -> Sequence[StoredRun]:
         statuses = _STATUSES if status is None else tuple(status)
@@ -79,47 +95,54 @@ class JournalWorkflowStore:
 
     async def prune(self, *, older_than: float) -> int:
         limit = int((self._wall_clock() - older_than) * 1000)
-        statuses = tuple(TERMINAL)
-        old = await self._journal.select(_OLD.format(_marks(statuses)), (*statuses, limit))
         pruned = 0
-        for id, stream in old:
-            if id not in self._driven:
-                await self._delete(id, [stream])
+        for id, stream in await self._journal.select(_OLD, (limit,)):
+            try:
+                # Another run of its id may have come in its place meanwhile.
+                await self._journal.write(Statement(_PRUNE, (id, stream, limit), expect=1), _no_tasks(id))
                 pruned += 1
+            except JournalError as error:
+                if error.code != "STALE":
+                    raise
+        streams = [stream for (stream,) in await self._journal.select(_ORPHANS)]
+        if streams:
+            await self._journal.write(*map(End, streams))
+            await self._journal.prune(older_than=0, streams=streams)
         return pruned
-
-    async def _delete(self, id: str, streams: Sequence[str]) -> None:
-        ends = [End(stream) for stream in streams]
-        await self._journal.write(RUNS.delete(id), _no_tasks(id), *ends)
-        await self._journal.prune(older_than=0, streams=streams)
 
     # ---------------------------------------------------------------- runs that go on, and what happened in them
 
-    async def record(self, workflow: Workflow) -> RunRecord:
+    async def record(self, workflow: Workflow, events: RunEvents) -> RunRecord:
         id = workflow.id
+        self._refuse_driven(id, workflow.status)
+        self._driven[id] = None
+        try:
+            rows = await self._journal.select(_STREAM, (id,))
+            goes_on = [(workflow.created, False)] == [(created, status in TERMINAL) for _, created, status in rows]
+            last = await self.last_event(id) if goes_on else 0
+        except BaseException:
+            del self._driven[id]
+            raise
+        earlier = next((stream for stream, _, _ in rows), None)
+        events.go_on(last)
+        recording = self._driven[id] = Recording(
+            workflow,
+            self._journal,
+            events=events,
+            owner=f"{os.getpid()}-{uuid.uuid4().hex}",
+            stream=earlier if goes_on and earlier is not None else _new_stream(id),
+            ends=None if goes_on else earlier,
+            let_go=lambda: self._let_go(id),
+        )
+        return recording
+
+    def _refuse_driven(self, id: str, status: Status) -> None:
         if id in self._driven:
             raise WorkflowError(
                 "TRANSITION",
                 f"There is a run {id!r} under way already: wait for it, or choose another id.",
-                {"id": id, "status": workflow.status},
+                {"id": id, "status": status},
             )
-        self._driven[id] = None
-        try:
-            rows = await self._journal.select(_STREAM, (id,))
-        except BaseException:
-            del self._driven[id]
-            raise
-        stream = _stream(workflow)
-        earlier = next((name for (name,) in rows if name != stream), None)
-        recording = self._driven[id] = Recording(
-            workflow,
-            self._journal,
-            owner=f"{os.getpid()}-{uuid.uuid4().hex}",
-            stream=stream,
-            ends=earlier,
-            let_go=lambda: self._let_go(id),
-        )
-        return recording
 
     def _let_go(self, id: str) -> None:
         del self._driven[id]
@@ -132,15 +155,15 @@ class JournalWorkflowStore:
         rows = await self._journal.select(_STREAM, (id,))
         if not rows:
             return []
-        ((stream,),) = rows
+        ((stream, _, _),) = rows
         # The first event of a run has number 1, that of a stream 0.
         events = await self._journal.read(stream, after=after - 1, limit=limit)
         return [decode(event.payload, WorkflowEvent) for event in events]
 
 
-def _stream(run: Workflow | WorkflowSnapshot) -> str:
-    """Another one for every run of an id; the same one for what is recovered."""
-    return f"runs/{run.id}/{run.created}"
+def _new_stream(id: str) -> str:
+    """Another one for every run of an id. What is recovered goes on in the one that it has."""
+    return f"runs/{id}/{uuid.uuid4().hex}"
 
 
 def _no_tasks(id: str) -> Statement:

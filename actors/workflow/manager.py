@@ -191,7 +191,7 @@ class WorkflowManager:
             await trio.lowlevel.checkpoint()
             return run
         snapshot = await self._stored(id)
-        return self.find(id) if snapshot is None else Run(self._restored(snapshot), await self._events(id, over=True))
+        return self.find(id) if snapshot is None else Run(self._restored(snapshot), await self._past_events(id))
 
     async def run(self, target: object, **options: Unpack[RunOptions]) -> WorkflowResult:
         """Start a workflow and wait, without a deadline but `timeout`, for what it comes to. See `start`.
@@ -208,11 +208,13 @@ class WorkflowManager:
         The same definition under the same id is the same run: one that is under way is returned as it is, one that is
         over, here or in the store, as its record, and one that was cut off is recovered.
 
-        It ends with the runtime at the latest: then it is suspended, and can be recovered. Raises `WorkflowError`
+        When this returns, it is stored. It ends with the runtime at the latest: then it is suspended, and can be
+        recovered. Raises `WorkflowError`
         TRANSITION for another definition under an id that is taken, and for a workflow that cannot be run; MUTATION
         and RESTORE for what cannot be built. Cancelled: it was started or not, and a further call tells.
         """
         run, _ = await self._begin(target, options, lasting=True)
+        await run.begun()
         return run
 
     async def recover(
@@ -258,7 +260,7 @@ class WorkflowManager:
                 "TRANSITION", f"There is a run {new_id!r} already: choose another id for the new one.", {"id": new_id}
             )
         forked = fork_snapshot(snapshot, new_id, phase=phase, now=int(self.runner.wall_clock() * 1000))
-        return self._launch(self._restored(forked, functions), Bounds(), RunEvents(new_id), lasting=True)
+        return self._launch(self._restored(forked, functions), Bounds(), self._new_events(new_id), lasting=True)
 
     # ---------------------------------------------------------------- what is stored
 
@@ -278,16 +280,21 @@ class WorkflowManager:
 
     async def _stored(self, id: str) -> WorkflowSnapshot | None:
         snapshot = None if self.store is None else await self.store.get(id)
-        return None if snapshot is None else read_snapshot(snapshot, key=id)
+        if snapshot is None or isinstance(self.store, RecordingStore):
+            return snapshot
+        return read_snapshot(snapshot, key=id)
 
-    async def _events(self, id: str, *, over: bool = False) -> RunEvents:
-        """The events of a run from where the store left them."""
+    def _new_events(self, id: str, *, last: int = 0) -> RunEvents:
+        """The events of a run; those that are not in memory are read from the store."""
         store = self.store
-        if isinstance(store, RecordingStore):
-            last = await store.last_event(id)
-            events = RunEvents(id, last=last, older=lambda after, limit: store.events(id, after=after, limit=limit))
-        else:
-            events = RunEvents(id)
+        if not isinstance(store, RecordingStore):
+            return RunEvents(id)
+        return RunEvents(id, last=last, older=lambda after, limit: store.events(id, after=after, limit=limit))
+
+    async def _past_events(self, id: str, *, over: bool = True) -> RunEvents:
+        """Those of a stored run."""
+        last = await self.store.last_event(id) if isinstance(self.store, RecordingStore) else 0
+        events = self._new_events(id, last=last)
         if over:
             events.close()
         return events
@@ -298,7 +305,7 @@ class WorkflowManager:
         """The run, and whether this call has begun it."""
         build, bounds = split(options)
         if isinstance(target, Workflow):
-            workflow, events = target, await self._events(target.id)
+            workflow = target
         else:
             definition = check_definition(target)
             found = await self._found(definition.id, definition_hash(definition))
@@ -306,10 +313,8 @@ class WorkflowManager:
                 return found, False
             if found is not None:
                 return await self._resume(found, build.get("functions"), bounds, lasting=lasting), True
-            workflow, events = self._built(definition, build), await self._events(definition.id)
-            if definition.id in self._runs:  # by somebody else, meanwhile
-                return await self._begin(target, options, lasting=lasting)
-        return self._launch(workflow, bounds, events, lasting=lasting), True
+            workflow = self._built(definition, build)
+        return self._launch(workflow, bounds, self._new_events(workflow.id), lasting=lasting), True
 
     async def _found(self, id: str, fingerprint: str) -> Run | WorkflowSnapshot | None:
         """The run of that id as it is, or the snapshot that it goes on from, or `None` if there is none.
@@ -336,7 +341,7 @@ class WorkflowManager:
 
     async def _record(self, snapshot: WorkflowSnapshot) -> Run:
         """A stored run that is over."""
-        run = Run(self._restored(snapshot), await self._events(snapshot.id, over=True))
+        run = Run(self._restored(snapshot), await self._past_events(snapshot.id))
         return self._runs.get(snapshot.id, run)
 
     async def _resume(
@@ -355,7 +360,7 @@ class WorkflowManager:
             error=self._error,
             clock=self.runner.wall_clock,
         )
-        events = await self._events(snapshot.id, over=workflow.terminal)
+        events = await self._past_events(snapshot.id, over=workflow.terminal)
         if workflow.terminal and self.store is not None:
             await self.store.set(workflow.snapshot())
         known = self._runs.get(snapshot.id)

@@ -10,6 +10,7 @@ from typing import Final, final
 import trio
 from trio.lowlevel import current_trio_token
 
+from greenroom.actors.workflow.events import RunEvents
 from greenroom.actors.workflow.rows import RUN_TASKS, Head, encode
 from greenroom.protocol.errors import JournalError, WorkflowError
 from greenroom.protocol.workflows import Checkpoint, Node, Phase, Task, Workflow, WorkflowEvent
@@ -72,6 +73,7 @@ class Recording:
         workflow: Workflow,
         journal: Journal,
         *,
+        events: RunEvents,
         owner: str,
         stream: str,
         ends: str | None,
@@ -79,6 +81,7 @@ class Recording:
     ) -> None:
         self._workflow = workflow
         self._journal = journal
+        self._events = events
         self._owner = owner
         self._stream = stream
         self._ends = ends
@@ -96,6 +99,11 @@ class Recording:
         self._waiting: deque[tuple[int, trio.Event]] = deque()
         """Who waits for a revision to be written, or to fail."""
         self._token = current_trio_token()
+
+    @property
+    def created(self) -> int:
+        """When its run was made."""
+        return self._workflow.created
 
     # ---------------------------------------------------------------- as a record
 
@@ -119,7 +127,7 @@ class Recording:
         self._token.run_sync_soon(self._write, idempotent=True)
 
     async def required(self, checkpoint: Checkpoint | None, task: Task | None) -> None:
-        if checkpoint not in ("initial", "final") and self._written == self._revision:
+        if checkpoint not in ("initial", "final") and self._taken and self._written == self._revision:
             await trio.lowlevel.checkpoint()
             return
         self._changes.final |= checkpoint == "final"
@@ -165,6 +173,8 @@ class Recording:
         else:
             self._taken = True
             self._written = changes.revision
+            if changes.events:
+                self._events.show(changes.events[-1].number)
         self._wake(changes.revision)
         if self._failed[0] < self._revision:
             self._write()

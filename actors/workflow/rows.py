@@ -52,9 +52,10 @@ RUN_TASKS: Final = Table(
 """One row for each task that differs from the base of its run; `place` orders those that the base does not have."""
 
 READ_RUN: Final = """
-SELECT NULL, NULL, base, head, updated FROM runs WHERE id = :id
+SELECT -1 AS place, NULL, NULL, base, head, updated FROM runs WHERE id = :id
 UNION ALL
-SELECT phase, task, snapshot, NULL, NULL FROM (SELECT * FROM run_tasks WHERE run = :id ORDER BY place)
+SELECT place, phase, task, snapshot, NULL, NULL FROM run_tasks WHERE run = :id
+ORDER BY place
 """
 """The row of a run, and then those of its tasks: a single statement, so that it is the run at one moment."""
 
@@ -85,12 +86,12 @@ def decode(data: bytes, kind: type[T]) -> T:
 def put_together(rows: list[tuple[Any, ...]], id: str) -> WorkflowSnapshot:
     """The run that these rows of `READ_RUN`, at least one, tell of. Raises `WorkflowError` RESTORE if they tell of
     none."""
-    (_, _, base, head, updated), *tasks = rows
+    (_, _, _, base, head, updated), *tasks = rows
     try:
         snapshot = decode(base, WorkflowSnapshot)
         pinned = decode(head, Head)
         changed: dict[str, dict[str, TaskSnapshot]] = {}
-        for phase, task, row, _, _ in tasks:
+        for _, phase, task, row, _, _ in tasks:
             changed.setdefault(phase, {})[task] = decode(row, TaskSnapshot)
     except (ValueError, RecursionError) as error:
         raise WorkflowError("RESTORE", f"What is stored of run {id!r} is no snapshot: {error}.", {"id": id}) from None

@@ -65,6 +65,14 @@ class Run:
         """All of it, as it is now: what queries are answered from."""
         return self.workflow.snapshot()
 
+    async def begun(self) -> None:
+        """Wait, without a deadline, until it is stored, or is known not to be: `wait` says why. Cancelled: it goes
+        on."""
+        if self._drive is None:
+            await trio.lowlevel.checkpoint()
+        else:
+            await self._drive.begun.wait()
+
     async def wait(self) -> WorkflowResult:
         """Wait, without a deadline, until it is over. Cancelled: the run goes on.
 
@@ -121,6 +129,7 @@ class Run:
         store from keeping it. Cancelled: the signal was sent, and may not be stored yet.
         """
         self.workflow.signal(name, value)
+        await self.begun()
         if self._drive is not None:
             await self._drive.stored()
 
@@ -160,6 +169,7 @@ class RunActor(Actor):
         else:
             await drive.run(record, **self._bounds)
         finally:
+            drive.begun.set()
             drive.events.close()
             self.end()
         if drive.error is not None and not self.ref.work.asked:
@@ -170,7 +180,7 @@ class RunActor(Actor):
         if self._store is None:
             return None
         if isinstance(self._store, RecordingStore):
-            return await self._store.record(workflow)
+            return await self._store.record(workflow, self.drive.events)
         persistence = WorkflowPersistence(workflow, self._store)
         self.start_soon(persistence.write)
         return persistence

@@ -9,6 +9,7 @@ from typing import Protocol, final, runtime_checkable
 import msgspec
 from trio.lowlevel import checkpoint
 
+from greenroom.actors.workflow.events import RunEvents
 from greenroom.protocol.workflows import (
     Checkpoint,
     Node,
@@ -91,8 +92,15 @@ class RunRecord(Protocol):
 class RecordingStore(WorkflowStore, Protocol):
     """A store that is written change by change, keeps events too, and so can tell what happened before."""
 
-    async def record(self, workflow: Workflow) -> RunRecord:
-        """Take the run over for this process. Raises `WorkflowError` TRANSITION if another one drives it."""
+    async def get(self, id: str) -> WorkflowSnapshot | None:
+        """As every store; and it is coherent, and its own, so that nobody needs to look at it again."""
+        ...
+
+    async def record(self, workflow: Workflow, events: RunEvents) -> RunRecord:
+        """Take the run over. What is noted of it from then on is shown by `events`, which `go_on`, once it is stored.
+
+        Raises `WorkflowError` TRANSITION if somebody drives it.
+        """
         ...
 
     async def last_event(self, id: str) -> int:

@@ -70,13 +70,13 @@ def is_record(value: object) -> TypeGuard[dict[Any, Any]]:
     return type(value) is dict
 
 
-def clone_json(value: object, *, record: bool = False) -> Any | NotJson:
+def clone_json(value: object, *, record: bool = False, most: float = MAX_NODES) -> Any | NotJson:
     """A deep copy of a JSON value, or a `NotJson` that says where it stops being one. Never raises.
 
     JSON is `None`, `bool`, `int`, a finite `float`, a `str` without lone surrogates, a `list` of JSON, and a `dict` of
-    JSON with such `str` keys: those very types, no subclass, no tuple. Refused are circles, more than `MAX_NODES`
-    values and more than `MAX_LEVELS` containers inside each other; with `record`, also a root that is no dict. A value
-    that stands in two places is copied twice.
+    JSON with such `str` keys: those very types, no subclass, no tuple. Refused are circles, more values than the `most`
+    and more than `MAX_LEVELS` containers inside each other; with `record`, also a root that is no dict. A value that
+    stands in two places is copied twice.
     """
     if record and not is_record(value):
         return NotJson((), "no object")
@@ -95,8 +95,8 @@ def clone_json(value: object, *, record: bool = False) -> Any | NotJson:
             sound = listed or (type(key) is str and encodable(key))
             reason = _flaw(child) if sound else "an object with a key that is no plain text"
             nested = is_array(child) or is_record(child)
-            if nodes > MAX_NODES:
-                reason = f"beyond the {MAX_NODES:,} values that are taken"
+            if nodes > most:
+                reason = f"beyond the {most:,} values that are taken"
             elif nested and id(child) in circle:
                 reason = "a container that holds itself"
             elif nested and len(circle) == MAX_LEVELS:

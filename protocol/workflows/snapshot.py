@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 import msgspec
@@ -160,7 +161,8 @@ def read_snapshot_document(value: object) -> WorkflowSnapshot:
 
     Shape alone is looked at. Raises `WorkflowError` RESTORE that says where the value stops being a snapshot.
     """
-    document: Any = clone_json(document_of(value), record=True)
+    # As large as the run has become: what bounds a definition bounds no results of its tasks.
+    document: Any = clone_json(document_of(value), record=True, most=inf)
     if isinstance(document, NotJson):
         raise WorkflowError("RESTORE", f"This is no snapshot of a workflow: {document}.", {"reason": str(document)})
     try:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 
 from greenroom import Runtime, TaskController, WorkflowError, open_runtime
+from greenroom.actors.workflow.events import RunEvents
 from greenroom.actors.workflow.journal import RUN_TABLES, JournalWorkflowStore
 from greenroom.protocol.errors import JournalError
 from greenroom.protocol.workflows import Node, TaskDefinition, Workflow, WorkflowEvent, create_workflow
@@ -272,7 +273,8 @@ def test_rows_always_make_up_the_snapshot_that_the_run_had(steps: list[Step]) ->
 async def _replay(journal: Journal, steps: list[Step]) -> None:
     store = JournalWorkflowStore(journal)
     workflow = create_workflow(behaving({"a": "x y", "b": "z", "c": ""}), functions=dict.fromkeys("xyz", print))
-    record = await store.record(workflow)
+    shown = RunEvents("w")
+    record = await store.record(workflow, shown)
     number = 0
 
     def heard(node: Node, event: str, arguments: tuple[Any, ...]) -> None:
