@@ -29,6 +29,7 @@ from greenroom.protocol.tree import TreeSnapshot
 from greenroom.runtime.actor import Actor
 from greenroom.runtime.bus import Bus
 from greenroom.runtime.journal import Journal, open_journal
+from greenroom.runtime.pipeline.pipeline import Pipeline
 from greenroom.runtime.ref import Ref
 from greenroom.runtime.restart import Restart
 from greenroom.runtime.tools import ToolManager
@@ -68,6 +69,11 @@ class Runtime:
     def bus(self) -> Bus:
         """What happens: `actor/started`, `actor/failed`, `actor/ended` and what components declare."""
         return self.tree.bus
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """Where policies on tool calls are registered; they hold for every call beneath this runtime."""
+        return self.tree.pipeline
 
     def spawn(
         self,
@@ -179,7 +185,7 @@ async def open_runtime(
             workflows = WorkflowManager(
                 WorkflowRunner(tree, wall_clock=wall_clock), store=workflow_store, functions=functions, error=error
             )
-            yield Runtime(tree, terminals, workflows, ToolManager(), journal)
+            yield Runtime(tree, terminals, workflows, ToolManager(pipeline=tree.pipeline), journal)
     finally:
         if tune_gc:
             gc.set_threshold(*thresholds)

@@ -22,6 +22,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from math import inf
 from types import UnionType
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias, cast, final, overload
+from uuid import uuid4
 
 import trio
 from msgspec import Struct
@@ -38,7 +39,18 @@ from greenroom.protocol.schemas import (
     parse_json_value,
 )
 from greenroom.protocol.tools import ToolCall, ToolDefinition, ToolFailure, ToolResult, ToolSuccess
+from greenroom.runtime.bus import Bus
+from greenroom.runtime.cancel import Cancel
+from greenroom.runtime.context import current_actor, current_node
 from greenroom.runtime.patience import patient_scope
+from greenroom.runtime.pipeline.batch import run_batch
+from greenroom.runtime.pipeline.execution import Execution, current_invocation
+from greenroom.runtime.pipeline.handling import PLAIN, Handling
+from greenroom.runtime.pipeline.invocations import Invocation
+from greenroom.runtime.pipeline.outcomes import Outcome, ToolFail, ToolOk, error_text
+from greenroom.runtime.pipeline.pipeline import Pipeline
+from greenroom.runtime.pipeline.snapshot import FrozenDict, snapshot, thaw
+from greenroom.runtime.scopes import Scope
 
 __all__ = ["Tool", "ToolManager", "tool_function"]
 
@@ -47,6 +59,7 @@ RESERVED: Final = "workflow"
 
 Handler: TypeAlias = Callable[[], Any] | Callable[[Any], Any] | Callable[[Any, Any], Any]
 Parameters: TypeAlias = Schema | type[Struct] | UnionType
+Settling: TypeAlias = Callable[[int, ToolResult, Outcome | None], None]
 
 
 @final
@@ -69,6 +82,8 @@ class Tool:
     is cancelled, what it asked is withdrawn, and it fails with `ToolError` (TOOL_TIMEOUT) whatever it returns then.
     With `patience` the clock stands still while the call waits for a person's answer; see `patient_scope`.
 
+    `handling` says how its calls are treated while there is a policy: which may overlap, how the value is shown.
+
     Raises `TypeError` for a type that cannot be shown (a recursive one), and for a function that a call cannot satisfy;
     `ValueError` for a timeout that is not a positive number, and for patience without one.
     """
@@ -80,6 +95,7 @@ class Tool:
         "_thread",
         "arguments",
         "description",
+        "handling",
         "name",
         "parameters",
         "patience",
@@ -96,6 +112,8 @@ class Tool:
     """What reads calls, if `parameters` was a type; it holds the exact schema too."""
     timeout: Final[float | None]
     patience: Final[bool]
+    handling: Final[Handling]
+    """What it says about its calls while there is a policy."""
 
     def __init__(
         self,
@@ -108,6 +126,7 @@ class Tool:
         thread: bool | trio.CapacityLimiter = False,
         timeout: float | None = None,
         patience: bool = False,
+        handling: Handling = PLAIN,
     ) -> None:
         self.name = name
         self.description = description
@@ -126,6 +145,7 @@ class Tool:
             raise ValueError(f"tool {name!r}: without a timeout there is nothing to be patient with")
         self.timeout = timeout
         self.patience = patience
+        self.handling = handling
 
     async def execute(self, args: Any, caller: object = None) -> Any:
         """What the function returns for these arguments, or what it raises, as it is.
@@ -170,13 +190,19 @@ class _Registered(NamedTuple):
 
 @final
 class ToolManager:
-    """Tools by name, in the order of their adding. It emits nothing, checks nobody's rights and sets no deadline but a
-    tool's own: whoever needs another puts `execute` into a cancel scope, one for each call whose result is to survive
-    the others'.
+    """Tools by name, in the order of their adding. By itself it emits nothing, checks nobody's rights and sets no
+    deadline but a tool's own: whoever needs another puts `execute` into a cancel scope, one for each call whose result
+    is to survive the others'.
+
+    Calls pass the policies of `pipeline`; where none is given, of the runtime in whose tree the caller is. Without
+    either, and while no policy is registered, a call is just run. `scope` is where they happen, for policies that look
+    only there.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, pipeline: Pipeline | None = None, scope: Scope | None = None) -> None:
         self._registered: dict[str, _Registered] = {}
+        self._pipeline = pipeline
+        self.scope = scope
 
     @property
     def count(self) -> int:
@@ -219,37 +245,132 @@ class ToolManager:
         self._registered.clear()
 
     @overload
-    async def execute(self, calls: ToolCall) -> ToolResult: ...
+    async def execute(
+        self, calls: ToolCall, *, stop: Cancel | None = None, settled: Settling | None = None
+    ) -> ToolResult: ...
     @overload
-    async def execute(self, calls: Sequence[ToolCall]) -> list[ToolResult]: ...
-    async def execute(self, calls: ToolCall | Sequence[ToolCall]) -> ToolResult | list[ToolResult]:
+    async def execute(
+        self, calls: Sequence[ToolCall], *, stop: Cancel | None = None, settled: Settling | None = None
+    ) -> list[ToolResult]: ...
+    async def execute(
+        self, calls: ToolCall | Sequence[ToolCall], *, stop: Cancel | None = None, settled: Settling | None = None
+    ) -> ToolResult | list[ToolResult]:
         """Runs one call, or several at a time, and says how each ended. Calls start, and results stand, in their order.
 
         Nothing that a tool raises as an `Exception` leaves here: it becomes a failure with its text, and the other
         calls go on. Cancellation, `KeyboardInterrupt` and groups that hold one pass; a cancelled batch gives no results
         at all. A single call runs in the task of the caller and shares its context variables, calls of a batch have
         copies of them.
+
+        `settled(position, result, outcome)` hears of each call that is over, so that a cancelled caller keeps what was
+        done. `outcome` is what the pipeline has to say about it; None where it had no part in it. `stop` ends what runs
+        as ABORTED, once it is set, and lets nothing else begin.
+
+        While there is a policy, calls of a batch run beside each other only if their tools are `concurrent`
+        (`Handling`), and results come in order. Raises then what a recorder raises, and an `InvariantError`.
         """
+        pipeline = self._policies(stop)
         if isinstance(calls, ToolCall):
             await trio.lowlevel.checkpoint()
-            return await self._settle(calls)
+            if pipeline is None:
+                result, outcome = await self._settle(calls), None
+            else:
+                outcome = await self._execution(pipeline, calls, stop).run()
+                result = _result(calls, outcome)
+            if settled is not None:
+                settled(0, result, outcome)
+            return result
         results: dict[int, ToolResult] = {}
 
-        async def settle(index: int, call: ToolCall) -> None:
-            results[index] = await self._settle(call)
+        def settle(index: int, result: ToolResult, outcome: Outcome | None = None) -> None:
+            results[index] = result
+            if settled is not None:
+                settled(index, result, outcome)
 
-        async with trio.open_nursery() as nursery:
-            for index, call in enumerate(calls):
-                nursery.start_soon(settle, index, call)
-                await trio.lowlevel.checkpoint()  # tasks that become runnable together run in no particular order
+        if pipeline is None:
+            await self._run_all(calls, settle)
+        else:
+            executions = [self._execution(pipeline, call, stop) for call in calls]
+            await run_batch(
+                executions, lambda at, outcome: settle(at, _result(calls[at], outcome), outcome), pipeline.max_parallel
+            )
         return [results[index] for index in range(len(calls))]
 
     async def run(self, name: str, args: Any, caller: object = None) -> Any:
-        """Runs one tool and gives back what it returns, or raises what it raises: the one place where a tool runs.
+        """Runs one tool and gives back what it returns, or raises what it raises.
 
-        Raises `ToolError` (TOOL) if there is no such tool now, or if a schema that is shown flattened refuses the
-        arguments.
+        Raises `ToolError`: TOOL if there is no such tool now, or if a schema that is shown flattened refuses the
+        arguments; while there is a policy, the code of a `ToolFail` that nothing was raised for (DENIED, say).
         """
+        pipeline = self._policies(None)
+        if pipeline is None:
+            return await self._run(name, args, caller)
+        call = ToolCall(uuid4().hex, name, args, caller=caller)
+        outcome = await self._execution(pipeline, call, None).run()
+        if isinstance(outcome, ToolOk):
+            return thaw(outcome.value)
+        assert isinstance(outcome, ToolFail), "there is no third one"
+        if outcome.cause is not None:
+            raise outcome.cause
+        raise ToolError(outcome.code, outcome.message, {"tool": name})
+
+    def _policies(self, stop: Cancel | None) -> Pipeline | None:
+        """The pipeline, if it has anything to do with a call now."""
+        pipeline = self._pipeline
+        if pipeline is None:
+            node = current_node()
+            if node is not None and node.place is not None:
+                pipeline = node.place.tree.pipeline
+        if stop is not None:
+            return Pipeline(Bus()) if pipeline is None else pipeline
+        return None if pipeline is None or pipeline.idle else pipeline
+
+    def _execution(self, pipeline: Pipeline, call: ToolCall, stop: Cancel | None) -> Execution:
+        arguments = snapshot(call.arguments)
+        flaw = call.invalid if not isinstance(arguments, NotJson) else str(arguments)
+        actor = current_actor()
+        parent = current_invocation()
+        invocation = Invocation(
+            call_id=call.id,
+            name=call.name,
+            arguments=FrozenDict() if isinstance(arguments, NotJson) else arguments,
+            agent=None if actor is None else actor.ref.path,
+            caller=call.caller,
+            parent=parent,
+            scope=self.scope,
+            stop=stop if stop is not None or parent is None else parent.stop,
+        )
+        registered = self._registered.get(call.name)
+
+        async def body(args: Any) -> Any:
+            if call.name not in self._registered:
+                raise ToolError("UNKNOWN_TOOL", f"tool not found: {call.name}", {"tool": call.name})
+            try:
+                return await self._run(call.name, args, call.caller)
+            except _MalformedCall as error:
+                if error.tool != call.name:
+                    raise  # of another tool, which this one has called
+                raise ToolError("INVALID_ARGS", error.message, error.context) from error
+
+        return Execution(
+            pipeline,
+            invocation,
+            PLAIN if registered is None else registered.tool.handling,
+            body,
+            None if flaw is None else f"malformed arguments: {flaw}",
+        )
+
+    async def _run_all(self, calls: Sequence[ToolCall], settle: Callable[[int, ToolResult], None]) -> None:
+        async def run(index: int, call: ToolCall) -> None:
+            settle(index, await self._settle(call))
+
+        async with trio.open_nursery() as nursery:
+            for index, call in enumerate(calls):
+                nursery.start_soon(run, index, call, name=f"tool {call.name}")
+                await trio.lowlevel.checkpoint()  # tasks that become runnable together run in no particular order
+
+    async def _run(self, name: str, args: Any, caller: object) -> Any:
+        """The one place where a tool runs."""
         registered = self._registered.get(name)
         if registered is None:
             raise ToolError("TOOL", f"tool not found: {name}", {"tool": name})
@@ -261,9 +382,9 @@ class ToolManager:
         try:
             if call.invalid is not None:
                 raise ToolError("TOOL", f"malformed arguments: {call.invalid}", {"tool": call.name})
-            value = await self.run(call.name, call.arguments, call.caller)
+            value = await self._run(call.name, call.arguments, call.caller)
         except Exception as error:
-            return ToolFailure(id=call.id, name=call.name, error=_text(error))
+            return ToolFailure(id=call.id, name=call.name, error=error_text(error))
         return ToolSuccess(id=call.id, name=call.name, value=value)
 
 
@@ -316,7 +437,22 @@ def _accepted(name: str, args: object, reading: Any | Refusal) -> Any:
         return reading
     shown = clone_json(args)
     context = {"args": str(shown) if isinstance(shown, NotJson) else shown}
-    raise ToolError("TOOL", f"malformed {name} call: {reading}", context)
+    raise _MalformedCall(name, f"malformed {name} call: {reading}", context)
+
+
+class _MalformedCall(ToolError):
+    """Arguments that a tool refuses. `tool` is whose."""
+
+    def __init__(self, tool: str, message: str, context: dict[str, Any]) -> None:
+        super().__init__("TOOL", message, context)
+        self.tool = tool
+
+
+def _result(call: ToolCall, outcome: Outcome) -> ToolResult:
+    if isinstance(outcome, ToolOk):
+        return ToolSuccess(id=call.id, name=call.name, value=thaw(outcome.value))
+    assert isinstance(outcome, ToolFail), "there is no third one"
+    return ToolFailure(id=call.id, name=call.name, error=outcome.message)
 
 
 def _register(tool: Tool) -> _Registered:
@@ -331,16 +467,3 @@ def _register(tool: Tool) -> _Registered:
             {"tool": tool.name},
         ) from None
     return _Registered(tool, shown, owed)
-
-
-def _text(error: BaseException) -> str:
-    """The message of an error, of the one leaf if it is a group with one."""
-    whole: object = error
-    if isinstance(whole, BaseExceptionGroup):
-        leaves = cast("BaseExceptionGroup[BaseException]", whole).exceptions
-        if len(leaves) == 1:
-            return _text(leaves[0])
-    try:
-        return str(error)
-    except Exception:
-        return "Unknown thrown value"

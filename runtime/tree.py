@@ -24,6 +24,7 @@ from greenroom.runtime.bus import Bus
 from greenroom.runtime.deadlines import Deadlines
 from greenroom.runtime.life import carry_out, end_all, finish, move_in, start
 from greenroom.runtime.patience import OPEN, spawned
+from greenroom.runtime.pipeline.pipeline import Pipeline
 from greenroom.runtime.ref import Ref
 from greenroom.runtime.restart import Restart, Supervision, unused
 from greenroom.runtime.waits import Node, WaitGraph
@@ -76,10 +77,11 @@ class Root(Actor):
 class Tree:
     """All actors of one runtime. Made by `run_tree`."""
 
-    __slots__ = ("_ended", "_failed", "_started", "bus", "deadlines", "root", "waits")
+    __slots__ = ("_ended", "_failed", "_started", "bus", "deadlines", "pipeline", "root", "waits")
 
     def __init__(self) -> None:
         self.bus = Bus()
+        self.pipeline = Pipeline(self.bus)
         self.waits = WaitGraph()
         """The parties of the wait-for graph that are only names."""
         self.deadlines = Deadlines()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import TYPE_CHECKING, final
 
@@ -29,6 +28,7 @@ from greenroom.protocol.agents import (
 from greenroom.protocol.schemas import NotJson, parse_json_value
 from greenroom.protocol.text import utf16_length
 from greenroom.protocol.tools import ToolCall, ToolFailure, ToolResult, ToolSuccess
+from greenroom.runtime.pipeline.outcomes import Outcome, ToolOk, compact
 from greenroom.runtime.provider import ProviderStream
 
 if TYPE_CHECKING:
@@ -81,7 +81,8 @@ class Turns:
                 self._add(MessageInput("assistant", answer.content))
                 return self._whole(answer.content)
             self._add(MessageInput("assistant", answer.content, answer.tools))
-            await self._call(answer.tools)
+            if await self._call(answer.tools):
+                return self._whole(answer.content)
             await self._trim(between_turns=True)
         if self._run.stopped:
             return None
@@ -172,22 +173,28 @@ class Turns:
 
     # ---------------------------------------------------------------- the tools
 
-    async def _call(self, calls: tuple[ToolCall, ...]) -> None:
-        """Start what may run, in order, and record in order what became of each, even when cancelled."""
-        results: list[ToolResult | None] = [self._refusal(call) for call in calls]
-        try:
-            async with trio.open_nursery() as nursery:
-                for index, call in enumerate(calls):
-                    if results[index] is None:
-                        nursery.start_soon(self._execute, call, index, results, name=f"tool {call.name}")
-                        await trio.lowlevel.checkpoint()  # so that they start in their order
-        finally:
-            for call, result in zip(calls, results, strict=True):
-                self._record(call, _failure(call, "cancelled") if result is None else result)
+    async def _call(self, calls: tuple[ToolCall, ...]) -> bool:
+        """Run what may run, and record what became of each, in order, even when cancelled.
 
-    async def _execute(self, call: ToolCall, index: int, results: list[ToolResult | None]) -> None:
-        result = await self._context.tools.execute(call)
-        results[index] = _spelled(result)
+        Whether a tool has said that nothing more is to be asked.
+        """
+        results: list[ToolResult | None] = [self._refusal(call) for call in calls]
+        outcomes: list[Outcome | None] = [None] * len(calls)
+        waiting = [index for index, result in enumerate(results) if result is None]
+
+        def settled(position: int, result: ToolResult, outcome: Outcome | None) -> None:
+            results[waiting[position]] = _spelled(result)
+            outcomes[waiting[position]] = outcome
+
+        try:
+            await self._context.tools.execute([calls[index] for index in waiting], settled=settled)
+        finally:
+            for call, result, outcome in zip(calls, results, outcomes, strict=True):
+                self._record(call, _failure(call, "cancelled") if result is None else result, outcome)
+            contexts = [text for outcome in outcomes if outcome is not None for text in outcome.contexts]
+            for text in contexts:
+                self._add(MessageInput("user", text))
+        return not contexts and any(isinstance(each, ToolOk) and each.concludes_turn for each in outcomes)
 
     def _refusal(self, call: ToolCall) -> ToolFailure | None:
         """Why the call may not run, if it may not."""
@@ -204,8 +211,11 @@ class Turns:
                 return _failure(call, "denied by authority" if reason is None else f"denied: {reason}")
         return None if call.name in self._offered else _failure(call, f"tool not found: {call.name}")
 
-    def _record(self, call: ToolCall, result: ToolResult) -> None:
-        content = _compact(result.value) if isinstance(result, ToolSuccess) else result.error
+    def _record(self, call: ToolCall, result: ToolResult, outcome: Outcome | None) -> None:
+        if outcome is not None and outcome.content is not None:
+            content = outcome.content
+        else:
+            content = compact(result.value) if isinstance(result, ToolSuccess) else result.error
         self._agent.emitter.emit("tool", call, result)
         self._run.put(ToolChunk(call, result))
         self._add(MessageInput("tool", content))
@@ -268,7 +278,3 @@ def _spelled(result: ToolResult) -> ToolResult:
 
 def _failure(call: ToolCall, error: str) -> ToolFailure:
     return ToolFailure(id=call.id, name=call.name, error=error)
-
-
-def _compact(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

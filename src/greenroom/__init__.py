@@ -1,6 +1,7 @@
 """greenroom: agents, people and workflow runs ask each other whole forms, and nobody waits in a circle."""
 
 from greenroom.actors.agent import Agent, AgentRegistry, AgentRun, Conversation, ConversationManager
+from greenroom.actors.approver import terminal_approver
 from greenroom.actors.bridge import asgi_app, terminal_routes
 from greenroom.actors.client import Client, Reconnect, connect
 from greenroom.actors.client.prompt import PromptClient, open_prompt_client
@@ -76,9 +77,18 @@ from greenroom.protocol.tree import TreeSnapshot
 from greenroom.protocol.workflows import Workflow, WorkflowDefinition, WorkflowResult, WorkflowSnapshot
 from greenroom.runtime.actor import Actor, Leaf, handles
 from greenroom.runtime.answers import answer_of
+from greenroom.runtime.bus import Bus, Next
 from greenroom.runtime.cancel import Cancel
 from greenroom.runtime.context import current_actor
 from greenroom.runtime.messages import Message, Request, Withdrawn
+from greenroom.runtime.pipeline.approvals import ApprovalRequest, Decision
+from greenroom.runtime.pipeline.execution import conclude_turn, current_invocation, defer_context
+from greenroom.runtime.pipeline.handling import Card, Handling
+from greenroom.runtime.pipeline.invocations import Invocation, Settled
+from greenroom.runtime.pipeline.outcomes import Outcome, ToolFail, ToolOk
+from greenroom.runtime.pipeline.pipeline import Pipeline
+from greenroom.runtime.pipeline.snapshot import thaw
+from greenroom.runtime.pipeline.verdicts import Accept, Allow, Ask, Block, Deny, Review, Verdict
 from greenroom.runtime.ref import Ref
 from greenroom.runtime.reply import Reply
 from greenroom.runtime.restart import Restart
@@ -86,6 +96,7 @@ from greenroom.runtime.tools import Tool, ToolManager, tool_function
 from greenroom.runtime.tree import Tree, run_tree
 
 __all__ = [
+    "Accept",
     "Access",
     "AccessToken",
     "Actor",
@@ -97,13 +108,19 @@ __all__ = [
     "AgentRegistry",
     "AgentResult",
     "AgentRun",
+    "Allow",
     "AnswerFailure",
     "AnswerRefusal",
     "AnswerResult",
     "AnswerSuccess",
+    "ApprovalRequest",
+    "Ask",
     "Authority",
+    "Block",
     "Budget",
+    "Bus",
     "Cancel",
+    "Card",
     "ChatMessage",
     "Client",
     "Condition",
@@ -114,6 +131,8 @@ __all__ = [
     "Database",
     "DatabaseError",
     "Deadlock",
+    "Decision",
+    "Deny",
     "FieldError",
     "Form",
     "FormError",
@@ -122,15 +141,20 @@ __all__ = [
     "GatewayLimits",
     "Grants",
     "GreenroomError",
+    "Handling",
+    "Invocation",
     "Leaf",
     "MemoryTerminalStore",
     "MemoryWorkflowStore",
     "Message",
     "MessageInput",
+    "Next",
     "Order",
+    "Outcome",
     "PatternError",
     "PendingForm",
     "Permanent",
+    "Pipeline",
     "Portal",
     "Progress",
     "PromptClient",
@@ -145,6 +169,7 @@ __all__ = [
     "Request",
     "Restart",
     "RetryAfter",
+    "Review",
     "RpcError",
     "Rule",
     "Run",
@@ -152,6 +177,7 @@ __all__ = [
     "Scope",
     "ScriptedProvider",
     "ScriptedTurn",
+    "Settled",
     "TaskController",
     "Terminal",
     "TerminalDeadlock",
@@ -163,13 +189,16 @@ __all__ = [
     "ToolDeadlock",
     "ToolDefinition",
     "ToolError",
+    "ToolFail",
     "ToolFailure",
     "ToolManager",
+    "ToolOk",
     "ToolResult",
     "ToolSuccess",
     "Tree",
     "TreeSnapshot",
     "Usage",
+    "Verdict",
     "Window",
     "Withdrawn",
     "Workflow",
@@ -190,9 +219,12 @@ __all__ = [
     "asgi_app",
     "ask_tool",
     "belongs_to",
+    "conclude_turn",
     "connect",
     "current_actor",
+    "current_invocation",
     "database_tool",
+    "defer_context",
     "describe_tool",
     "endpoint_tool",
     "handles",
@@ -213,7 +245,9 @@ __all__ = [
     "relation_tool",
     "run_tree",
     "sqlite_driver",
+    "terminal_approver",
     "terminal_routes",
+    "thaw",
     "tool_function",
     "workflow_functions",
     "workflow_tool",

@@ -46,6 +46,7 @@ async def test_a_waterfall_is_an_onion_with_the_dispatchers_own_work_innermost()
     assert seen == ["work", "z in", "a in", "b in", "work", "b out", "a out", "z out"]
 
 
+@pytest.mark.case("pipeline", 3)
 async def test_who_does_not_call_next_replaces_all_that_is_beneath() -> None:
     bus, seen = Bus(), list[str]()
     event, dispatch = bus.declare("a/b", str, mode="waterfall", result=str)
@@ -204,6 +205,7 @@ def answers(value: Any, seen: list[Any]) -> Callable[[int], Awaitable[Any]]:
     return listener
 
 
+@pytest.mark.case("pipeline", 5)
 async def test_the_first_value_ends_a_serial_event() -> None:
     bus, seen = Bus(), list[Any]()
     event, dispatch = bus.declare("a/b", int, mode="serial", result=object)
@@ -224,6 +226,7 @@ async def test_a_raise_ends_a_serial_event_at_once() -> None:
     assert len(seen) == 2
 
 
+@pytest.mark.case("pipeline", 6)
 async def test_parallel_listeners_run_together_and_raise_together_in_their_order(autojump_clock: MockClock) -> None:
     bus, seen = Bus(), list[float]()
     event, dispatch = bus.declare("a/b", int, mode="parallel")
@@ -306,6 +309,7 @@ class Happening(NamedTuple):
     scope: Scope | None
 
 
+@pytest.mark.case("pipeline", 7)
 def test_who_listens_at_a_scope_hears_it_and_what_is_beneath() -> None:
     app = Scope("app")
     preset, other = Scope("preset", app), Scope("other", app)

@@ -1,0 +1,71 @@
+"""What a call under policy comes to, and how its text is made."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast, final
+
+from msgspec import Struct
+
+from greenroom.protocol.errors import GreenroomError, ToolError
+
+__all__ = ["MalformedOutcome", "Outcome", "ToolFail", "ToolOk", "compact", "error_text", "failure"]
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """A `ToolOk` or a `ToolFail`."""
+
+    content: str | None = None
+    """What a model is shown. None: what the tool renders (compact JSON if it says nothing else), or `Error: ` and the
+    message."""
+    contexts: tuple[str, ...] = ()
+    """Texts for the model's next step, each a message of its own, after all results of the batch."""
+
+
+@final
+class ToolOk(Outcome, frozen=True):
+    """What a tool returned. `value` is a frozen snapshot once the pipeline has seen it."""
+
+    value: Any
+    concludes_turn: bool = False
+    """The model is not asked again after this batch."""
+
+
+@final
+class ToolFail(Outcome, frozen=True):
+    """Why a tool returned nothing. It never has a value."""
+
+    message: str
+    code: str = "TOOL"
+    """For programs: DENIED, ABORTED, ABORTED_BEFORE_DISPATCH, TOOL_TIMEOUT, UNKNOWN_TOOL, INVALID_ARGS,
+    INVALID_TOOL_OUTPUT, GRANT_SPENT, the code of the `GreenroomError` that was raised, or TOOL for what else was."""
+    cause: Exception | None = None
+    """What was raised, if something was; it stays in this process."""
+
+
+class MalformedOutcome(ToolError):
+    """A value, a verdict or a result that is none (its code says which): always turned into a `ToolFail`."""
+
+
+def failure(error: Exception) -> ToolFail:
+    """What a call comes to whose tool, or whose policy, raised that."""
+    code = error.code if isinstance(error, GreenroomError) else "TOOL"
+    return ToolFail(error_text(error), code, cause=error)
+
+
+def error_text(error: BaseException) -> str:
+    """The message of an error, of the one leaf if it is a group with one. Never raises."""
+    whole: object = error
+    if isinstance(whole, BaseExceptionGroup):
+        leaves = cast("BaseExceptionGroup[BaseException]", whole).exceptions
+        if len(leaves) == 1:
+            return error_text(leaves[0])
+    try:
+        return str(error)
+    except Exception:
+        return "Unknown thrown value"
+
+
+def compact(value: object) -> str:
+    """A JSON value as a model is shown it."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
