@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from greenroom.protocol.forms import parse_form
+from greenroom.protocol.workflows import is_definition
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -24,9 +25,10 @@ def test_an_example_runs(example: Path) -> None:
     assert done.stdout.strip()
 
 
-@pytest.mark.parametrize("form", sorted((ROOT / "examples").glob("*.json")), ids=lambda path: path.name)
-def test_an_example_form_is_sound(form: Path) -> None:
-    assert parse_form(json.loads(form.read_text("utf-8"))) is not None
+@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.json")), ids=lambda path: path.name)
+def test_an_example_form_or_workflow_is_sound(example: Path) -> None:
+    document = json.loads(example.read_text("utf-8"))
+    assert is_definition(document) if "phases" in document else parse_form(document) is not None
 
 
 def test_the_code_of_the_readme_runs(tmp_path: Path) -> None:

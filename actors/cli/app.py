@@ -13,6 +13,8 @@ from cyclopts import App
 from greenroom.actors.cli.commands.answering import answer, attach, pending
 from greenroom.actors.cli.commands.asking import ask
 from greenroom.actors.cli.commands.looking import tree
+from greenroom.actors.cli.commands.running import resume, run
+from greenroom.actors.cli.commands.runs import cancel, logs, runs, show, signal
 from greenroom.actors.cli.commands.serving import serve
 from greenroom.actors.cli.commands.tools import call, infer, tools
 from greenroom.actors.cli.demo import demo
@@ -28,6 +30,13 @@ COMMANDS: Final[tuple[Callable[..., Awaitable[int]], ...]] = (
     pending,
     answer,
     attach,
+    run,
+    runs,
+    show,
+    logs,
+    signal,
+    resume,
+    cancel,
     tools,
     call,
     infer,

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, TypeAlias
 
 from cyclopts import Parameter
 
-__all__ = ["DEFAULT_URL", "PORT", "AsJson", "JsonFile", "Seconds", "Url"]
+__all__ = ["DEFAULT_URL", "PORT", "AsJson", "JsonFile", "Names", "Seconds", "Url"]
 
 PORT: Final = 8642
 DEFAULT_URL: Final = f"ws://127.0.0.1:{PORT}/rpc"
@@ -23,6 +23,20 @@ def _check_seconds(type_: Any, value: float | None) -> None:
 
 Seconds: TypeAlias = Annotated[float, Parameter(validator=_check_seconds)]
 """A duration; anything but a number that a clock can wait for is wrong usage."""
+
+
+def _check_names(type_: Any, names: list[str] | None) -> None:
+    seen: set[str] = set()
+    for name in names or ():
+        if not name.strip():
+            raise ValueError("A terminal needs a name.")
+        if name in seen:
+            raise ValueError(f"There can be one terminal {name} only.")
+        seen.add(name)
+
+
+Names: TypeAlias = Annotated[list[str] | None, Parameter(negative=(), validator=_check_names)]
+"""Names of terminals, each given once."""
 
 Url: TypeAlias = Annotated[str, Parameter(name="--url", env_var="GREENROOM_URL", help="The gateway to talk to.")]
 AsJson: TypeAlias = Annotated[

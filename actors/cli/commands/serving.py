@@ -6,38 +6,32 @@ import signal
 import ssl
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import trio
 from cyclopts import Parameter
 from cyclopts.validators import Number
 from rich.console import Console as Screen
+from rich.text import Text
 
+from greenroom.actors.cli.behaviours import behaviours_of, import_behaviours
+from greenroom.actors.cli.drawing import plain
 from greenroom.actors.cli.offering import offer_tools
-from greenroom.actors.cli.options import PORT, Seconds
+from greenroom.actors.cli.options import PORT, Names, Seconds
 from greenroom.actors.cli.printing import print_error
 from greenroom.actors.gateway import Access, GatewayLimits, read_tokens
-from greenroom.actors.system import open_runtime
+from greenroom.actors.system import Runtime, open_runtime
 from greenroom.protocol.errors import ConfigError
 
 __all__ = ["serve"]
 
 
-def _check_names(type_: Any, names: list[str] | None) -> None:
-    seen: set[str] = set()
-    for name in names or ():
-        if not name.strip():
-            raise ValueError("A terminal needs a name.")
-        if name in seen:
-            raise ValueError(f"There can be one terminal {name} only.")
-        seen.add(name)
-
-
 async def serve(
     *,
-    terminal: Annotated[list[str] | None, Parameter(negative=(), validator=_check_names)] = None,
+    terminal: Names = None,
     workspace: Annotated[list[Path] | None, Parameter(negative=())] = None,
     database: Annotated[list[str] | None, Parameter(negative=())] = None,
+    functions: str | None = None,
     data: Path | None = None,
     host: str = "127.0.0.1",
     port: Annotated[int, Parameter(validator=Number(gte=0, lte=65_535))] = PORT,
@@ -68,8 +62,11 @@ async def serve(
     database
         A database of the tool `database` and the file that keeps it, as in shop=shop.db; once for each. A name that
         ends with .json is a JSON document, any other one is SQLite.
+    functions
+        A module of the current folder: its public functions, or what it calls `functions`, are the behaviours of the
+        workflows that clients may run. With --data, runs that were cut off are taken up at once.
     data
-        The file in which durable asks are recorded; it is made if there is none. Without it nothing is durable.
+        The file that durable asks and runs are recorded in; it is made if there is none. Without it nothing is.
     host
         The address to listen on. Without access tokens only this machine's own addresses are allowed.
     port
@@ -91,9 +88,12 @@ async def serve(
     access = None if tokens is None else Access(await trio.to_thread.run_sync(read_tokens, tokens))
     tls = None if cert is None and key is None else await trio.to_thread.run_sync(_server_tls, cert, key)
     screen = Screen(stderr=True)
+    module = None if functions is None else import_behaviours(functions)
     async with open_runtime(data=data, timeout=timeout or None, tune_gc=True) as runtime:
         for name in terminal or ():
             runtime.terminals.add(name)
+        if module is not None:
+            runtime.workflows.functions.update(behaviours_of(module, runtime))
         await offer_tools(runtime, workspace or (), database or ())
         try:
             gateway = await runtime.serve(
@@ -107,6 +107,8 @@ async def serve(
         except OSError as error:
             where = f"{host}:{port}"
             raise ConfigError("BIND", f"Nothing can listen at {where}: {error.strerror}. Try --port 0.") from None
+        if module is not None:
+            await _recover(runtime, screen)
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)  # so it is again when the block ends, while the gateway stops
         with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
@@ -115,6 +117,15 @@ async def serve(
             await _until_stopped(signals, tokens, access, screen)
         screen.print("Stopping.", style="dim")
     return 0
+
+
+async def _recover(runtime: Runtime, screen: Screen) -> None:
+    """Take up the runs that were cut off, and say which."""
+    recovered = await runtime.workflows.recover_all()
+    for run in recovered.runs:
+        screen.print(Text(f"The run {plain(run.id)} goes on.", "dim"), soft_wrap=True)
+    for id, error in recovered.refused.items():
+        screen.print(Text(f"The run {plain(id)} does not go on: {plain(str(error))}", "yellow"), soft_wrap=True)
 
 
 def _server_tls(cert: Path | None, key: Path | None) -> ssl.SSLContext:
