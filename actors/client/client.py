@@ -15,7 +15,7 @@ import trio
 from greenroom.actors.client.attachment import AttachedTerminal
 from greenroom.actors.client.following import FollowedRun
 from greenroom.actors.client.pending import PendingCall
-from greenroom.actors.client.socket import ABNORMAL, NORMAL, PROTOCOL_ERROR, TOO_BIG, FrameSocket
+from greenroom.actors.client.socket import ABNORMAL, NORMAL, PROTOCOL_ERROR, TOO_BIG, UNWELCOME, FrameSocket
 from greenroom.protocol.errors import RpcError
 from greenroom.protocol.forms import FormSchema, serialize_form
 from greenroom.protocol.rpc import (
@@ -123,6 +123,10 @@ class Client:
         """Calls that were cancelled while there was no connection, so that the server does not know it yet."""
         self._calls = 0
         self._pending: dict[RequestId, PendingCall[Any]] = {}
+        self._greeting: RequestId | None = None
+        """The hello on the present connection, if it is not the first."""
+        self._unwelcome = False
+        """That hello was refused: what else comes on this connection is refused for that alone."""
         self._own: set[RequestId] = set()
         """Calls with which it takes up a new connection: the next one has others."""
         self._attached: dict[str, list[AttachedTerminal]] = {}
@@ -425,6 +429,7 @@ class Client:
             self._pending.pop(id, None)
         self._calls += 1
         hello, greeting = self._calls, Hello(client=self._id)
+        self._greeting, self._unwelcome = hello, False
         self._own = {hello}
         socket.send(frames.request(hello, HELLO.name, greeting))
         for name, terminals in self._attached.items():
@@ -456,12 +461,23 @@ class Client:
                 self._socket.end(PROTOCOL_ERROR, "no JSON-RPC")
             return
         for message in messages:
-            if message.method:
+            if self._unwelcome:
+                return
+            if message.id == self._greeting and not isinstance(message.error, msgspec.UnsetType):
+                self._turn_away(message.error.message)
+            elif message.method:
                 self._hear(message)
             elif message.id is None and not isinstance(message.error, msgspec.UnsetType):
                 logger.warning("The gateway could not read a message: %s", message.error.message)
             elif message.id is not None and (pending := self._pending.pop(message.id, None)) is not None:
                 pending.settle(message)
+
+    def _turn_away(self, reason: str) -> None:
+        """The server does not take this client now, as when it is just forgetting it: try again with all that waits."""
+        logger.info("The gateway takes this client later: %s", reason)
+        self._unwelcome = True
+        if self._socket is not None:
+            self._socket.end(UNWELCOME, "the hello was refused")
 
     def _hear(self, message: frames.Message) -> None:
         notification = NOTIFICATIONS.get(message.method)

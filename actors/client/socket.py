@@ -26,6 +26,7 @@ __all__ = [
     "PROTOCOL_ERROR",
     "TOO_BIG",
     "TRY_AGAIN",
+    "UNWELCOME",
     "FrameSocket",
     "SocketLimits",
 ]
@@ -37,6 +38,8 @@ ABNORMAL: Final = 1006
 """Never sent: what an end without a close frame is called (RFC 6455, section 7.4)."""
 POLICY_VIOLATION: Final = 1008
 TOO_BIG: Final = 1009
+UNWELCOME: Final = 4000
+"""Close code, of those that programs give a meaning (RFC 6455, 7.4.2), of a client whose hello was refused."""
 TRY_AGAIN: Final = 1013
 
 _UNTOLD: Final = (PROTOCOL_ERROR, 1007)

@@ -13,7 +13,7 @@ from trio.testing import MockClock
 from greenroom.actors.client import Client, Reconnect, connect
 from greenroom.actors.gateway import Access, AccessToken, GatewayLimits, SocketLimits
 from greenroom.actors.gateway.access import Caller, Usage
-from greenroom.actors.gateway.connection import Connection
+from greenroom.actors.gateway.connection import Connection, Front
 from greenroom.actors.gateway.visitor import KEPT_BYTES, Visitor
 from greenroom.actors.system import Runtime
 from greenroom.protocol.access import EVERYTHING
@@ -55,6 +55,31 @@ async def test_an_ask_goes_on_over_a_lost_connection_and_gets_its_answer() -> No
         await site.terminals.answer("ops", record.id, {"x": "while it was away"})
         await until(lambda: values)
         assert values == [{"x": "while it was away"}]
+
+
+async def test_a_client_that_is_just_being_forgotten_comes_again_with_all_that_waits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with site_with() as site, connect(site.url, reconnect=QUICK) as client:
+        values, refused, welcome = list[Any](), list[str](), Front.visitor
+
+        async def ask() -> None:
+            values.append(await client.ask("ops", ONE_FIELD, from_="agent"))
+
+        def refuse_once(front: Front, id: str, caller: Any) -> Any:
+            if refused:
+                return welcome(front, id, caller)
+            refused.append(id)
+            raise RpcError("HELLO", "This client is just being forgotten; say hello again.")
+
+        site.nursery.start_soon(ask)
+        form = await site.the_form()
+        monkeypatch.setattr(Front, "visitor", refuse_once)
+        await cut(site)
+        await site.terminals.answer("ops", form, {"x": "v"})
+        await until(lambda: values)
+        assert values == [{"x": "v"}]
+        assert len(refused) == 1
 
 
 async def test_an_ask_that_is_made_without_a_connection_is_sent_when_there_is_one() -> None:
