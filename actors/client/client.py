@@ -463,10 +463,10 @@ class Client:
         for message in messages:
             if self._unwelcome:
                 return
-            if message.id == self._greeting and not isinstance(message.error, msgspec.UnsetType):
-                self._turn_away(message.error.message)
-            elif message.method:
+            if message.method:
                 self._hear(message)
+            elif message.id is not None and message.id == self._greeting and message.error is not msgspec.UNSET:
+                self._turn_away(message.error.message)
             elif message.id is None and not isinstance(message.error, msgspec.UnsetType):
                 logger.warning("The gateway could not read a message: %s", message.error.message)
             elif message.id is not None and (pending := self._pending.pop(message.id, None)) is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -9,7 +10,6 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from greenroom import Budget, Cancel, Runtime, TaskController, Workflow, WorkflowError, WorkflowResult
-from greenroom.actors.workflow import RunOptions
 from tests.workflows.stage import Faulty, Handlers, behaving, built, opened, statuses
 from tests.workflows.trees import made, overhear, phase, refused, task
 
@@ -163,13 +163,9 @@ async def test_a_run_that_is_cancelled_before_it_starts_calls_nobody(
     cancel.set()
     definition = behaving(phases)
     handlers = Handlers(definition)
-    options: RunOptions = {"functions": handlers}
-    if bound == "cancel":
-        options["cancel"] = cancel
-    else:
-        options["budget"] = Budget(total=0)
     async with opened() as runtime:
-        result = await runtime.workflows.run(definition, **options)
+        run = partial(runtime.workflows.run, definition, functions=handlers)
+        result = await (run(cancel=cancel) if bound == "cancel" else run(budget=Budget(total=0)))
     assert result.status == "stopped"
     assert handlers.calls == []
 
