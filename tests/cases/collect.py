@@ -42,7 +42,9 @@ def run_marked(digests: Collection[str], root: Path = _TESTS) -> Collected:
     watcher = _Watcher(digests)
     output = io.StringIO()
     with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
-        code = pytest.main(["-q", "-p", "no:cacheprovider", "--continue-on-collection-errors", *files], [watcher])
+        # In this process (-n 0): the watcher has to see what is collected.
+        options = ["-q", "-n", "0", "-p", "no:cacheprovider", "--continue-on-collection-errors"]
+        code = pytest.main([*options, *files], [watcher])
     if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED):
         watcher.troubles.append(f"pytest ended with {code!r}:\n{output.getvalue()}")
     return watcher.collected()

@@ -103,7 +103,7 @@ PHASE = {"id": "p", "name": "p", "tasks": []}
         "steps",
         {"phases": [], "note": math.nan},
         CYCLE,
-        {"steps": [{"name": object()}]},
+        {"steps": [{"name": object}]},
     ],
     ids=str,
 )
