@@ -17,12 +17,14 @@ from greenroom.actors.gateway import Access, Gateway, GatewayLimits, Services, o
 from greenroom.actors.terminal import (
     ASKS,
     TERMINALS,
+    DurableAsks,
     JournalTerminalStore,
     TerminalManager,
     TerminalStore,
     open_durable_asks,
 )
 from greenroom.actors.workflow import RUN_TABLES, JournalWorkflowStore, WorkflowManager, WorkflowRunner, WorkflowStore
+from greenroom.actors.workflow.owners import owner_of_run, run_of
 from greenroom.protocol.emitter import ErrorHandler
 from greenroom.protocol.forms import Form, FormSchema
 from greenroom.protocol.tree import TreeSnapshot
@@ -140,6 +142,14 @@ class Runtime:
         return self.tree.snapshot()
 
 
+async def _let_go_of_lost_runs(asks: DurableAsks, terminals: TerminalManager, workflows: WorkflowManager) -> None:
+    """Forget durable asks of runs that are over or not stored: their process died before it could."""
+    runs = {run for owner in asks.owners() if (run := run_of(owner)) is not None}
+    if runs:
+        for run in runs.difference(stored.id for stored in await workflows.list(status=("pending", "running"))):
+            terminals.let_go(owner_of_run(run))
+
+
 @asynccontextmanager
 async def open_runtime(
     *,
@@ -178,13 +188,21 @@ async def open_runtime(
                 journal = await open_journal(tree, data, tables=(ASKS, TERMINALS, *RUN_TABLES), wall_clock=wall_clock)
                 durable = await open_durable_asks(journal)
                 store = store or JournalTerminalStore(journal)
-                workflow_store = workflow_store or JournalWorkflowStore(journal, wall_clock=wall_clock)
             terminals = TerminalManager(
                 tree, store=store, durable=durable, timeout=timeout, cap=cap, error=error, wall_clock=wall_clock
             )
+            if workflow_store is None and journal is not None:
+                workflow_store = JournalWorkflowStore(
+                    journal, wall_clock=wall_clock, deleted=lambda id: terminals.let_go(owner_of_run(id))
+                )
             workflows = WorkflowManager(
-                WorkflowRunner(tree, wall_clock=wall_clock), store=workflow_store, functions=functions, error=error
+                WorkflowRunner(tree, wall_clock=wall_clock, let_go=terminals.let_go),
+                store=workflow_store,
+                functions=functions,
+                error=error,
             )
+            if durable is not None:
+                await _let_go_of_lost_runs(durable, terminals, workflows)
             yield Runtime(tree, terminals, workflows, ToolManager(pipeline=tree.pipeline), journal)
     finally:
         if tune_gc:

@@ -116,6 +116,12 @@ class Actor:
         """What the asker of a request gets that was still queued when the actor ended."""
         return self.ref.stopped()
 
+    @property
+    def durable_name(self) -> str | None:
+        """The name by which it owns what is recorded for it and for what is beneath it: that of something which goes
+        on, in another process, where this one has ended. None: it is nothing of the kind, and goes by its path."""
+        return None
+
     # ---------------------------------------------------------------- what a subclass calls
 
     @property

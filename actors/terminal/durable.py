@@ -120,6 +120,9 @@ class DurableAsks:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._asks: dict[tuple[str, str], DurableAsk] = {}
+        """In the order of asking."""
+        self._owned: dict[str, dict[str, DurableAsk]] = {}
+        """By owner, and then by key."""
         self._fault: JournalError | None = None
 
     def find(self, owner: str, key: str) -> DurableAsk | None:
@@ -143,9 +146,13 @@ class DurableAsks:
         asks = self._asks.values()
         return [ask for ask in asks if ask.to == terminal and ask.status == "pending" and not ask.changing]
 
+    def owners(self) -> list[str]:
+        """Everybody who has asks."""
+        return list(self._owned)
+
     def owned_by(self, owner: str) -> list[DurableAsk]:
         """Every ask of that owner."""
-        return [ask for ask in self._asks.values() if ask.owner == owner]
+        return list(self._owned.get(owner, {}).values())
 
     # ---------------------------------------------------------------- changes
 
@@ -172,7 +179,7 @@ class DurableAsks:
             told(fault)
 
         self._change(ask, row, committed)
-        self._asks[ask.owner, ask.key] = ask
+        self._keep(ask)
 
     def end(self, ask: DurableAsk, status: Literal["answered", "expired"], outcome: Any, told: Told) -> None:
         """Record how a pending ask ended: with the values of its answer, or unanswered and why. The first end counts.
@@ -233,9 +240,15 @@ class DurableAsks:
         self._journal.post(statement, done=committed)
         ask.changing += 1
 
+    def _keep(self, ask: DurableAsk) -> None:
+        self._asks[ask.owner, ask.key] = self._owned.setdefault(ask.owner, {})[ask.key] = ask
+
     def _drop(self, ask: DurableAsk) -> None:
         if self._asks.get((ask.owner, ask.key)) is ask:
             del self._asks[ask.owner, ask.key]
+            del self._owned[ask.owner][ask.key]
+            if not self._owned[ask.owner]:
+                del self._owned[ask.owner]
         ask.status, ask.outcome = "expired", "withdrawn"
 
     async def load(self) -> None:
@@ -245,7 +258,7 @@ class DurableAsks:
             last = rows[-1][0]
             for _, *row in rows:
                 ask = _read(row)
-                self._asks[ask.owner, ask.key] = ask
+                self._keep(ask)
 
 
 async def open_durable_asks(journal: Journal) -> DurableAsks:

@@ -276,10 +276,12 @@ class TerminalManager:
         With a `key` the ask is durable: form and answer are recorded in the journal, the timeout is by the wall clock,
         and after a restart on the same file the form is at its terminal again, under the same id. Whoever asks the same
         with the same owner and key waits on, or gets what is recorded; of the form that comes with it nothing is shown
-        then. `owner` is any name; the actor that asks, by its path, where none is given, and the program outside the
-        tree. Cancelled, such an ask stays where it is. Its record lives until `release`, or until the actor ends that
-        owns it. Refused as well, the form still editing: TerminalError DURABLE (no journal; or `fields` that cannot be
-        recorded: a password, a custom rule), TAKEN (the key names another ask), and JournalError.
+        then. `owner` is any name; where none is given, the task of a stored run beneath which it is asked, else the
+        actor that asks, by its path, or the program outside the tree. Cancelled, such an ask stays where it is. Its
+        record lives until `release`, or until the task or the actor is over that owns it; that a run is suspended or
+        cut off is no end of its tasks. Refused as well, the form still editing: TerminalError DURABLE (no journal; or
+        `fields` that cannot be recorded: a password, a custom rule), TAKEN (the key names another ask), and
+        JournalError.
         """
         if key is None:
             return await self._wait(from_, to, form, Ask(form, from_, timeout))
@@ -364,6 +366,11 @@ class TerminalManager:
         if actor is None:
             return PROGRAM
         ref = actor.ref
+        place: Ref | None = ref
+        while place is not None:
+            if (name := place.actor.durable_name) is not None:
+                return name  # who has one says itself what becomes of its asks: see `let_go`
+            place = place.parent
         if watch and ref not in self._watched:
             self._watched.add(ref)
             ref.watch(self._owner_ended)
@@ -372,17 +379,29 @@ class TerminalManager:
     def _owner_ended(self, owner: Ref) -> None:
         """Its asks end with it. But where everything ends the record is what lets it go on another time."""
         self._watched.discard(owner)
-        if self.durable is None or ending(self._tree):
+        if not ending(self._tree):
+            self.let_go(owner.path)
+
+    def let_go(self, owner: str, *, over: Callable[[str], bool] | None = None) -> None:
+        """Forget, without waiting for it, every durable ask of that owner and of those beneath it (`<owner>/...`), as
+        far as they are `over`, if that is given."""
+        if self.durable is None:
             return
-        for ask in self.durable.owned_by(owner.path):
+        beneath = f"{owner}/"
+        for each in self.durable.owners():
+            if (each == owner or each.startswith(beneath)) and (over is None or over(each)):
+                self._forget_all(self.durable, each)
+
+    def _forget_all(self, durable: DurableAsks, owner: str) -> None:
+        for ask in durable.owned_by(owner):
             terminal = self._terminals.get(ask.to)
             if terminal is not None and terminal.ref.alive and not ask.ended:
                 terminal.ref.notice(Forget(ask))
             else:
                 try:
-                    self.durable.delete(ask, self.durable.missed)
+                    durable.delete(ask, durable.missed)
                 except JournalError as fault:
-                    self.durable.missed(fault)
+                    durable.missed(fault)
 
     def _asker(self, name: str) -> Node:
         """Who waits when something is asked in that name: its operator's work, or the name itself."""

@@ -13,6 +13,7 @@ from msgspec import UNSET, UnsetType
 
 from greenroom.actors.workflow.attempt import Attempt
 from greenroom.actors.workflow.events import RunEvents
+from greenroom.actors.workflow.owners import LetGo, is_over, owner_of_run
 from greenroom.actors.workflow.slots import PhaseDrive
 from greenroom.actors.workflow.store import RunRecord
 from greenroom.protocol.agents import Budget
@@ -58,6 +59,7 @@ class Drive:
         *,
         outer: Drive | None,
         lasting: bool,
+        let_go: LetGo,
         chance: Callable[[], float] = random.random,
     ) -> None:
         self.workflow = workflow
@@ -66,6 +68,8 @@ class Drive:
         self.outer = outer
         """The run that a task of started this one."""
         self.lasting = lasting
+        self.let_go = let_go
+        """Told of every task that is over, and of the run, once that is stored."""
         self.chance = chance
         self.attempts: dict[Task, Attempt] = {}
         """What is being attempted."""
@@ -99,6 +103,8 @@ class Drive:
     ) -> None:
         """Drive it to its end; `result` tells what that is. Raises nothing but cancellation; it is over then, too."""
         self._record = record
+        if record is not None:  # it may have been cut off before it could
+            self.let_go(owner_of_run(self.workflow.id), over=lambda owner: is_over(owner, self.workflow))
         unwatch = self.workflow.watch(self._heard)
         self.workflow.on_cancel = self.cancel
         forget = budget.start(self.cancel) if budget is not None else None
@@ -199,6 +205,8 @@ class Drive:
                     self._durable = await self.required("final")
                 raise
         finally:
+            if self._durable is True and self.workflow.terminal:
+                self.let_go(owner_of_run(self.workflow.id))
             with trio.CancelScope(shield=True):
                 await self._record.close()
 

@@ -50,14 +50,21 @@ class JournalWorkflowStore:
     A run is written change by change, and what happened in it is kept as a stream. Only one process can write a journal
     at a time, and its lock goes with the process that held it: so there is no lease that would have to run out before
     another process takes a run up. Within the process a run is driven once, and a write of one that was taken over, or
-    deleted, fails.
+    deleted, fails. `deleted(id)` hears of runs that were deleted, whether or not they were over.
 
     Everything raises JournalError. What `set`, `delete` and a `required` have returned from is on the disk. Cancelled:
     it is, or it is not.
     """
 
-    def __init__(self, journal: Journal, *, wall_clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        *,
+        wall_clock: Callable[[], float] = time.time,
+        deleted: Callable[[str], object] | None = None,
+    ) -> None:
         self._journal = journal
+        self._deleted = deleted
         self._wall_clock = wall_clock
         self._driven: dict[str, Recording | None] = {}
 
@@ -83,6 +90,8 @@ class JournalWorkflowStore:
     async def delete(self, id: str) -> None:
         streams = [stream for stream, _, _ in await self._journal.select(_STREAM, (id,))]
         await self._journal.write(RUNS.delete(id), _no_tasks(id), *map(End, streams))
+        if self._deleted is not None:
+            self._deleted(id)
         await self._journal.prune(older_than=0, streams=streams)
 
     async def list(self, *, status: Collection[Status] | None = None) -> Sequence[StoredRun]:

@@ -10,6 +10,7 @@ from typing import Any, Unpack, final
 from greenroom.actors.workflow.drive import Drive
 from greenroom.actors.workflow.events import RunEvents
 from greenroom.actors.workflow.options import Bounds, BuildOptions, RunOptions
+from greenroom.actors.workflow.owners import LetGo
 from greenroom.actors.workflow.run import Run, RunActor
 from greenroom.actors.workflow.slots import TaskErrand
 from greenroom.actors.workflow.store import WorkflowStore
@@ -24,6 +25,10 @@ from greenroom.runtime.tree import Tree, free_place
 __all__ = ["WorkflowRunner", "split"]
 
 
+def _nobody_owns(owner: str, *, over: Callable[[str], bool] | None = None) -> None:
+    """Where nothing outlasts the process there is nothing to let go of."""
+
+
 @final
 class Workflows(Actor):
     """Parent of every run that was not started beneath another actor."""
@@ -33,7 +38,8 @@ class Workflows(Actor):
 class WorkflowRunner:
     """Runs workflows in a tree; any number at a time, also beneath each other. It keeps no register of them.
 
-    `wall_clock` gives seconds since 1970; `chance`, from 0 to 1, decides within the jitter of a backoff.
+    `wall_clock` gives seconds since 1970; `chance`, from 0 to 1, decides within the jitter of a backoff. `let_go` is
+    told of owners that are over for good: tasks and runs that are stored.
     """
 
     def __init__(
@@ -42,9 +48,11 @@ class WorkflowRunner:
         *,
         wall_clock: Callable[[], float] = time.time,
         chance: Callable[[], float] = random.random,
+        let_go: LetGo = _nobody_owns,
     ) -> None:
         self.tree = tree
         self.wall_clock = wall_clock
+        self._let_go = let_go
         self._chance = chance
         self._ref = _place_of_all(tree)
 
@@ -89,7 +97,9 @@ class WorkflowRunner:
         with beneath(tag_workflow(workflow.id)):
             workflow.claim()
             ref = self.tree.spawn(actor, free_place(parent, workflow.id), parent=parent)
-        actor.drive = Drive(workflow, ref, events, outer=_outer(parent), lasting=lasting, chance=self._chance)
+        actor.drive = Drive(
+            workflow, ref, events, outer=_outer(parent), lasting=lasting, let_go=self._let_go, chance=self._chance
+        )
         return Run(workflow, events, actor.drive)
 
     def _place(self) -> Ref:

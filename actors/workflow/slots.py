@@ -13,6 +13,7 @@ from msgspec import UNSET
 
 from greenroom.actors.workflow.attempt import Attempt
 from greenroom.actors.workflow.controller import TaskController
+from greenroom.actors.workflow.owners import owner_of_task
 from greenroom.actors.workflow.retry import Permanent, RetryAfter
 from greenroom.protocol.errors import WorkflowError
 from greenroom.protocol.workflows import DEFAULT_PHASE_CONCURRENCY, MAX_TIMER_MS, Phase, Task, rest_before
@@ -29,7 +30,7 @@ __all__ = ["PhaseDrive", "TaskErrand"]
 class TaskErrand(Errand):
     """A task's place in the tree: what it starts is beneath it, what it waits for it waits for there."""
 
-    __slots__ = ("drive", "slot", "task")
+    __slots__ = ("drive", "owns", "slot", "task")
 
     kind: ClassVar[str] = "task"
 
@@ -39,6 +40,13 @@ class TaskErrand(Errand):
         self.task = task
         self.slot = True
         """Whether it takes up one of the places that its phase has for tasks."""
+        self.owns = False
+        """Whether something may have been recorded for it."""
+
+    @property
+    def durable_name(self) -> str | None:
+        self.owns = self.drive.storing
+        return owner_of_task(self.task) if self.owns else None
 
 
 @final
@@ -227,8 +235,11 @@ class PhaseDrive:
         if task.attempts != number:
             return None  # somebody else has begun another attempt, and will settle it
         rest = self._settled(errand, attempt, value, failure) if attempt.current else None
-        if drive.storing and task.terminal and not await drive.required("settlement", task, number):
-            task.workflow.stop()
+        if drive.storing and task.terminal:
+            if not await drive.required("settlement", task, number):
+                task.workflow.stop()
+            elif errand.owns:
+                drive.let_go(owner_of_task(task))
         return rest
 
     def _settled(self, errand: TaskErrand, attempt: Attempt, value: object, failure: Exception | None) -> float | None:

@@ -96,7 +96,7 @@ class Life:
 
 
 @asynccontextmanager
-async def life(path: Path | str, **options: Any) -> AsyncGenerator[Life]:
+async def life(path: Path | str | None, **options: Any) -> AsyncGenerator[Life]:
     """The runtime for the length of a block, which at its end stops as a program does."""
     async with trio.open_nursery() as nursery:
         async with open_runtime(data=path, **options) as runtime:

@@ -108,7 +108,7 @@ async def test_pruning_spares_a_run_that_has_come_in_the_place_of_an_old_one() -
 
 
 async def test_saving_a_run_that_is_under_way_takes_nothing_of_it_back() -> None:
-    definition = behaving({"a": "x y"})
+    definition = behaving({"a": "x", "b": "y"})
     gated = Gated()
     async with open_runtime(data=":memory:") as runtime:
         run = await runtime.workflows.start(definition, functions=Handlers(definition, y=gated))
