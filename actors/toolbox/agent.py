@@ -56,6 +56,7 @@ def agent_tool(
     provider: str | None = None,
     tools: Iterable[str] | None = None,
     system: str | None = None,
+    limit: int | None = None,
     depth: int = 0,
     ancestry: Iterable[str] = (),
     store: ConversationStore | None = None,
@@ -64,9 +65,9 @@ def agent_tool(
 ) -> Tool:
     """The tool `agent`, which lets an agent of `registry` work on a task and returns the content of its result.
 
-    `provider`, `tools` and `system` are the defaults of what a call leaves out. The tool's own name is among the tools
-    that there are, so that agents beneath may delegate in turn. `store` keeps the conversation of each delegation that
-    did not fail.
+    `provider`, `tools` and `system` are the defaults of what a call leaves out; `limit` bounds the turns of each. The
+    tool's own name is among the tools that there are, so that agents beneath may delegate in turn. `store` keeps the
+    conversation of each delegation that did not fail.
 
     Each call is an agent at `<path of the caller>/delegations/<number>`, which ends with the call: stopping the caller,
     or cancelling the call, closes its provider's call, withdraws what it asks and ends what it has started. A caller
@@ -93,6 +94,7 @@ def agent_tool(
             messages=(MessageInput("user", call.task),),
             system=system if call.system is UNSET else call.system,
             tools=usual_tools if call.tools is UNSET else tuple(call.tools),
+            limit=limit,
         )
         with within(_beneath(above.joined(current_lineage()), chosen, depth)):
             agent = agents.build(job, id=chosen)

@@ -69,6 +69,11 @@ async def test_a_list_of_tools_replaces_the_usual_ones_and_an_empty_one_is_none(
     assert offered == [["a"], ["b"], None]
 
 
+async def test_the_turns_of_a_delegation_are_bounded(stage: Stage) -> None:
+    provider = ScriptedProvider([calling("again ", "e")])
+    assert await over(stage, provider, limit=3).execute({"task": "t"}) == "again " * 3
+
+
 async def test_without_any_provider_the_call_says_which_there_are(stage: Stage) -> None:
     tool = agent_tool(AgentRegistry({"a": ScriptedProvider([DONE]), "b": failing()}), tree=stage.runtime.tree)
     with pytest.raises(ToolError, match="a, b") as refused:
