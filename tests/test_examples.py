@@ -44,3 +44,16 @@ def test_the_code_of_the_readme_is_the_example() -> None:
     (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     example = (ROOT / "examples" / "embed.py").read_text("utf-8")
     assert code.strip() in example
+
+
+def test_a_policy_is_added_as_the_documentation_shows(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "policies.md").read_text("utf-8")
+    code = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0]
+    script = tmp_path / "policy.py"
+    script.write_text(code, "utf-8")
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    allowed, denied = done.stdout.splitlines()
+    assert "value='ran ls'" in allowed
+    assert "nothing is deleted" in denied
+    assert "value" not in denied

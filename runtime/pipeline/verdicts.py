@@ -32,8 +32,10 @@ class Ask(Verdict, frozen=True):
     reason: str | None = None
 
 
-class Review(Struct, frozen=True):
-    """An `Accept` or a `Block`."""
+class Review(Struct, frozen=True, kw_only=True):
+    """An `Accept` or a `Block`. `contexts` are texts for the model's next step."""
+
+    contexts: tuple[str, ...] = ()
 
 
 @final
@@ -43,12 +45,10 @@ class Accept(Review, frozen=True):
 
     content: str | None = None
     value: Any | UnsetType = UNSET
-    contexts: tuple[str, ...] = ()
 
 
 @final
 class Block(Review, frozen=True):
-    """The call ran, and what it came to goes nowhere: the model is told `feedback` instead."""
+    """What the call came to goes nowhere, nor do the texts that the tool deferred: the model is told `feedback`."""
 
     feedback: str
-    contexts: tuple[str, ...] = ()

@@ -91,6 +91,16 @@ from greenroom.runtime.pipeline.outcomes import Outcome, ToolFail, ToolOk
 from greenroom.runtime.pipeline.pipeline import Pipeline
 from greenroom.runtime.pipeline.snapshot import thaw
 from greenroom.runtime.pipeline.verdicts import Accept, Allow, Ask, Block, Deny, Review, Verdict
+from greenroom.runtime.policies import (
+    CheckedRecorder,
+    LocalSpill,
+    RepeatReminder,
+    SpillStore,
+    measure_tools,
+    retry_policy,
+    spill_policy,
+    timeout_policy,
+)
 from greenroom.runtime.ref import Ref
 from greenroom.runtime.reply import Reply
 from greenroom.runtime.restart import Restart
@@ -124,6 +134,7 @@ __all__ = [
     "Cancel",
     "Card",
     "ChatMessage",
+    "CheckedRecorder",
     "Client",
     "Condition",
     "ConfigError",
@@ -146,6 +157,7 @@ __all__ = [
     "Handling",
     "Invocation",
     "Leaf",
+    "LocalSpill",
     "MemoryTerminalStore",
     "MemoryWorkflowStore",
     "Message",
@@ -167,6 +179,7 @@ __all__ = [
     "Ref",
     "RelationError",
     "RelationManager",
+    "RepeatReminder",
     "Reply",
     "Request",
     "Restart",
@@ -180,6 +193,7 @@ __all__ = [
     "ScriptedProvider",
     "ScriptedTurn",
     "Settled",
+    "SpillStore",
     "TaskController",
     "Terminal",
     "TerminalDeadlock",
@@ -238,6 +252,7 @@ __all__ = [
     "infer_terminal_code",
     "infer_tool",
     "json_driver",
+    "measure_tools",
     "memory_driver",
     "open_prompt_client",
     "open_runtime",
@@ -245,11 +260,14 @@ __all__ = [
     "portal",
     "read_tokens",
     "relation_tool",
+    "retry_policy",
     "run_tree",
+    "spill_policy",
     "sqlite_driver",
     "terminal_approver",
     "terminal_routes",
     "thaw",
+    "timeout_policy",
     "tool_function",
     "workflow_functions",
     "workflow_tool",

@@ -1,0 +1,173 @@
+"""Policies that look on: reminders, invariants, figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from greenroom.actors.agent import Agent
+from greenroom.actors.providers import ScriptedProvider
+from greenroom.actors.system import open_runtime
+from greenroom.protocol.agents import MessageInput, ProviderResult
+from greenroom.protocol.errors import InvariantError
+from greenroom.protocol.tools import ToolCall
+from greenroom.runtime.pipeline.approvals import ApprovalRequest, Decision
+from greenroom.runtime.pipeline.handling import Card
+from greenroom.runtime.pipeline.invocations import Invocation, Settled
+from greenroom.runtime.pipeline.outcomes import ToolOk
+from greenroom.runtime.pipeline.verdicts import Ask, Deny
+from greenroom.runtime.policies import CheckedRecorder, RepeatReminder, measure_tools
+from greenroom.runtime.tools import Tool
+from tests.pipeline.track import Log, Track
+
+# -------------------------------------------------------------------- the same call in a row
+
+
+async def reminded(reminder: RepeatReminder, *calls: tuple[str, dict[str, Any]]) -> list[int]:
+    """Makes an agent's model make these calls, one a turn; after which of them it was reminded, counted from 1."""
+    answers = [ProviderResult("", tools=(ToolCall("1", *each),)) for each in calls]
+    async with open_runtime() as runtime:
+        runtime.bus.on("tools/post-execute", reminder)
+        provider = ScriptedProvider([*answers, ProviderResult("Enough.")])
+        tools = [Tool(name, lambda: None) for name in ("look", "wait")]
+        agent = runtime.agents.add(Agent(provider, id="ada", tools=tools))
+        agent.context.messages.add(MessageInput("user", "Go."))
+        await agent.generate(limit=99)
+        texts = [message for message in agent.context.messages.view() if message.role in ("tool", "user")][1:]
+    after = 0
+    found: list[int] = []
+    for message in texts:
+        if message.role == "tool":
+            after += 1
+        else:
+            assert "times in a row" in message.content
+            found.append(after)
+    return found
+
+
+async def test_a_model_is_reminded_at_the_third_fifth_and_eighth_same_call() -> None:
+    assert await reminded(RepeatReminder(), *[("look", {"a": 1, "b": 2}), ("look", {"b": 2, "a": 1})] * 5) == [3, 5, 8]
+
+
+async def test_another_call_begins_a_new_row_and_an_excluded_one_does_not() -> None:
+    look: tuple[str, dict[str, Any]] = ("look", {"a": 1})
+    wait: tuple[str, dict[str, Any]] = ("wait", {})
+    assert await reminded(RepeatReminder(), look, look, wait, look, look) == []
+    assert await reminded(RepeatReminder(exclude=["wait"]), look, look, wait, look) == [4]
+
+
+async def test_a_denied_call_counts_and_a_word_of_a_person_begins_anew() -> None:
+    reminder = RepeatReminder()
+    look = ("look", {"a": 1})
+    assert await reminded(reminder, look, look) == []
+    assert await reminded(reminder, look) == [1], "it counts on, by the agent's path"
+    reminder.reset("/agents/ada")
+    assert await reminded(reminder, look, look) == []
+    track = Track()
+    track.on(track.pipeline.pre_execute, lambda call: Deny("no"))
+    track.bus.on("tools/post-execute", reminder)
+    for _ in range(3):
+        await track.error()
+    assert all(settled.outcome.contexts == () for settled in track.results), "no agent, no reminder"
+
+
+# -------------------------------------------------------------------- invariants
+
+
+async def test_a_checked_recorder_passes_on_what_is_sound() -> None:
+    track = Track()
+    track.pipeline.recorder = checked = CheckedRecorder(log := Log())
+    track.on(track.pipeline.pre_execute, lambda call: Ask())
+    track.on(track.pipeline.approvals.event, lambda request: Decision("allowed-once"))
+    track.tool(lambda: {"a": [1]})
+    assert await track.value() == {"a": [1]}
+    assert log.events == ["call 1", "asked 1", "decided 1 allowed-once", "result 1"]
+    assert checked.open == 0
+
+
+def test_a_checked_recorder_raises_what_cannot_be() -> None:
+    checked = CheckedRecorder()
+    one = Invocation(call_id="1", name="t", arguments={})
+    request = ApprovalRequest(id="r", call=one, card=Card("t"))
+    done = Settled(one, ToolOk(1, content="1"))
+    early: list[Callable[[], object]] = [
+        lambda: checked.ended(done, None),
+        lambda: checked.asked(request),
+        lambda: checked.decided(request, Decision("rejected")),
+    ]
+    for impossible in early:
+        with pytest.raises(InvariantError):
+            impossible()
+    checked.called(one)
+    checked.asked(request)
+    twice: list[Callable[[], object]] = [
+        lambda: checked.called(one),
+        lambda: checked.asked(request),
+        lambda: checked.ended(done, None),
+    ]
+    for impossible in twice:
+        with pytest.raises(InvariantError):
+            impossible()
+    checked = CheckedRecorder()
+    for outcome in (ToolOk(1), ToolOk([1], content="[1]"), ToolOk(float("nan"), content="NaN")):
+        call = Invocation(call_id="1", name="t", arguments={})
+        checked.called(call)
+        with pytest.raises(InvariantError):
+            checked.ended(Settled(call, outcome), None)
+
+
+# -------------------------------------------------------------------- figures
+
+
+class Instrument:
+    def __init__(self, name: str, unit: str) -> None:
+        self.name = name
+        self.unit = unit
+        self.measured: list[tuple[float, dict[str, str]]] = []
+
+    def add(self, amount: float, attributes: Any) -> None:
+        self.measured.append((amount, dict(attributes)))
+
+    record = add
+
+
+class Meter:
+    """A meter that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.made: dict[str, Instrument] = {}
+
+    def create_counter(self, name: str, unit: str = "", description: str = "") -> Instrument:
+        self.made[name] = Instrument(name, unit)
+        return self.made[name]
+
+    create_histogram = create_counter
+
+
+async def test_calls_are_counted_and_timed_and_nothing_of_their_arguments_told(autojump_clock: MockClock) -> None:
+    track, meter = Track(), Meter()
+
+    async def work(arguments: dict[str, Any]) -> None:
+        await trio.sleep(2)
+        if arguments["password"] == "wrong":
+            raise LookupError("hunter2")
+
+    track.tool(work)
+    close = measure_tools(track.bus, meter)
+    await track.value(arguments={"password": "hunter2"})
+    await track.error(arguments={"password": "wrong"})
+    await track.error("invented-by-a-model")
+    close()
+    await track.value(arguments={"password": "hunter2"})
+    names = [
+        {"gen_ai.tool.name": "t"},
+        {"gen_ai.tool.name": "t", "error.type": "TOOL"},
+        {"gen_ai.tool.name": "unknown", "error.type": "UNKNOWN_TOOL"},
+    ]
+    assert meter.made["greenroom.tool.calls"].measured == [(1, each) for each in names]
+    assert meter.made["greenroom.tool.duration"].measured == list(zip([2, 2, 0], names, strict=True))
+    assert meter.made["greenroom.tool.duration"].unit == "s"
