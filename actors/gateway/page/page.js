@@ -4,6 +4,7 @@ import { CallError, Connection } from "./connection.js";
 import { byId, element, firstVisible, say, shown } from "./display.js";
 import { Poller, REST_FOR_EACH } from "./poller.js";
 import { Queue } from "./queue.js";
+import { RunsView } from "./runs.js";
 import { showState } from "./state.js";
 import { TerminalList, chosenTerminal } from "./terminals.js";
 import { askForTokens } from "./token.js";
@@ -12,6 +13,7 @@ import { TreeView } from "./tree.js";
 const connection = new Connection(new URL("rpc", document.baseURI));
 const terminals = new TerminalList(choose);
 const tree = new TreeView(connection);
+const runs = new RunsView(connection);
 // Looking at the terminals also tells whether the connection still lives, so it never stops altogether.
 const listing = new Poller(list, { seen: 4_000, unseen: 20_000 });
 
@@ -111,6 +113,7 @@ connection.addEventListener("notification", ({ detail: { method, params } }) => 
   if (!attached || params?.terminal !== current) return;
   HEARD[method]?.(queueOf(current).forms, params);
   tree.soon();
+  runs.soon();
   listing.soon();
 });
 
@@ -121,6 +124,7 @@ connection.addEventListener("state", () => {
     attach();
     listing.now();
     tree.now();
+    runs.now();
   }
   showState(connection);
   describe();
