@@ -12,6 +12,7 @@ from cyclopts import App
 
 from greenroom.actors.cli.commands.answering import answer, attach, pending
 from greenroom.actors.cli.commands.asking import ask
+from greenroom.actors.cli.commands.config import config_app
 from greenroom.actors.cli.commands.looking import tree
 from greenroom.actors.cli.commands.running import resume, run
 from greenroom.actors.cli.commands.runs import cancel, logs, runs, show, signal
@@ -73,6 +74,7 @@ app = App(
 )
 for place, command in enumerate(COMMANDS):
     app.command(command, sort_key=place)
+app.command(config_app)
 
 
 def main() -> None:

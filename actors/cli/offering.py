@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import trio
@@ -16,18 +16,19 @@ from greenroom.actors.toolbox.workspace import workspace_tool
 from greenroom.actors.workspace import WorkspaceManager
 from greenroom.protocol.errors import ConfigError
 
-__all__ = ["offer_tools"]
+__all__ = ["named_files", "offer_tools"]
 
 
-async def offer_tools(runtime: Runtime, folders: Iterable[Path], databases: Iterable[str]) -> None:
+async def offer_tools(runtime: Runtime, folders: Iterable[str], databases: Mapping[str, str]) -> None:
     """Add the tools `describe` and `infer`; `workspace` if there are folders, which are its workspaces, the first one
-    active; `database` if there are databases, each spelled NAME=FILE.
+    active; `database` if there are databases, by name, each with the file that keeps it.
 
-    Raises ConfigError DATABASE for what is spelled otherwise, `WorkspaceError` for a folder that cannot be a workspace
-    and `DatabaseError` for a file that holds something else.
+    Raises ConfigError DATABASE for a file that cannot be, `WorkspaceError` for a folder that cannot be a workspace and
+    `DatabaseError` for a file that holds something else.
     """
     runtime.tools.add((describe_tool(runtime.tools), infer_tool()))
-    roots, files = list(folders), _files(databases)
+    roots = [Path(folder) for folder in folders]
+    files = {name: Path(file) for name, file in databases.items()}
     if roots:
         workspaces = WorkspaceManager(runtime.tree)
         for root in roots:
@@ -43,15 +44,16 @@ async def offer_tools(runtime: Runtime, folders: Iterable[Path], databases: Iter
         runtime.tools.add(database_tool(runtime.tree, store=kept, drivers=drivers, driver=FILE))
 
 
-def _files(databases: Iterable[str]) -> dict[str, Path]:
-    files: dict[str, Path] = {}
-    for spelled in databases:
-        name, _, file = spelled.partition("=")
+def named_files(spelled: Iterable[str]) -> dict[str, str]:
+    """Databases and their files, each spelled NAME=FILE. Raises ConfigError DATABASE for what is spelled otherwise."""
+    files: dict[str, str] = {}
+    for each in spelled:
+        name, _, file = each.partition("=")
         if not name or not file:
-            raise ConfigError("DATABASE", f"{spelled} names no database and its file; write it as in shop=shop.db.")
+            raise ConfigError("DATABASE", f"{each} names no database and its file; write it as in shop=shop.db.")
         if name in files:
             raise ConfigError("DATABASE", f"The database {name} is given two files, {files[name]} and {file}.")
-        files[name] = Path(file)
+        files[name] = file
     return files
 
 

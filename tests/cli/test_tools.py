@@ -11,7 +11,7 @@ import pytest
 import trio
 
 from greenroom.actors.cli.files import parse_json
-from greenroom.actors.cli.offering import offer_tools
+from greenroom.actors.cli.offering import named_files, offer_tools
 from greenroom.actors.cli.results import print_result
 from greenroom.actors.client import connect
 from greenroom.actors.system import open_runtime
@@ -86,7 +86,7 @@ def test_one_tool_is_shown_with_its_arguments(data_server: Server) -> None:
 
 async def test_a_server_without_data_has_no_tools_for_it() -> None:
     async with open_runtime() as runtime:
-        await offer_tools(runtime, (), ())
+        await offer_tools(runtime, (), {})
         assert [tool.name for tool in runtime.tools.tools()] == ["describe", "infer"]
 
 
@@ -157,7 +157,7 @@ def test_a_database_is_there_again_after_its_server_was_killed(tmp_path: Path) -
 async def test_what_cannot_be_served_is_refused_by_name(folders: list[str], databases: list[str], says: str) -> None:
     async with open_runtime() as runtime:
         with pytest.raises(GreenroomError) as caught:
-            await offer_tools(runtime, map(Path, folders), databases)
+            await offer_tools(runtime, folders, named_files(databases))
     assert says in caught.value.message
 
 

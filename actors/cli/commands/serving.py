@@ -16,9 +16,10 @@ from rich.text import Text
 
 from greenroom.actors.cli.behaviours import behaviours_of, import_behaviours
 from greenroom.actors.cli.drawing import plain
-from greenroom.actors.cli.offering import offer_tools
-from greenroom.actors.cli.options import PORT, Names, Seconds
+from greenroom.actors.cli.offering import named_files, offer_tools
+from greenroom.actors.cli.options import Names, Seconds
 from greenroom.actors.cli.printing import print_error
+from greenroom.actors.config import Config, load_config, override
 from greenroom.actors.gateway import Access, GatewayLimits, read_tokens
 from greenroom.actors.system import Runtime, open_runtime
 from greenroom.protocol.errors import ConfigError
@@ -28,15 +29,16 @@ __all__ = ["serve"]
 
 async def serve(
     *,
+    config: Path | None = None,
     terminal: Names = None,
     workspace: Annotated[list[Path] | None, Parameter(negative=())] = None,
     database: Annotated[list[str] | None, Parameter(negative=())] = None,
     functions: str | None = None,
     data: Path | None = None,
-    host: str = "127.0.0.1",
-    port: Annotated[int, Parameter(validator=Number(gte=0, lte=65_535))] = PORT,
-    timeout: Seconds = 300.0,
-    grace: Seconds = 30.0,
+    host: str | None = None,
+    port: Annotated[int | None, Parameter(validator=Number(gte=0, lte=65_535))] = None,
+    timeout: Seconds | None = None,
+    grace: Seconds | None = None,
     tokens: Path | None = None,
     trusted_host: Annotated[list[str] | None, Parameter(negative=())] = None,
     cert: Path | None = None,
@@ -55,6 +57,8 @@ async def serve(
 
     Parameters
     ----------
+    config
+        A TOML file that says all of this; flags win over it. `greenroom config explain` lists its keys.
     terminal
         A terminal that can be asked; give it once for each.
     workspace
@@ -68,13 +72,13 @@ async def serve(
     data
         The file that durable asks and runs are recorded in; it is made if there is none. Without it nothing is.
     host
-        The address to listen on. Without access tokens only this machine's own addresses are allowed.
+        The address to listen on (127.0.0.1). Without access tokens only this machine's own addresses are allowed.
     port
-        The port to listen on; 0 takes a free one and prints it.
+        The port to listen on (8642); 0 takes a free one and prints it.
     timeout
-        Seconds until an unanswered form expires, where its ask says nothing else; 0 means never.
+        Seconds until an unanswered form expires, where its ask says nothing else (300); 0 means never.
     grace
-        Seconds that a client which lost its connection may be away before its forms are withdrawn.
+        Seconds that a client which lost its connection may be away before its forms are withdrawn (30).
     tokens
         A TOML file of access tokens, a table for each: `token_env` or `token_sha256`, `expires`, and what it grants
         (`attach`, `answer`, `ask`, `ask_as`, `tools`, `runs`, `drive`: lists of names; `tree`, `admin`: true).
@@ -85,27 +89,58 @@ async def serve(
     key
         The key of the certificate, as PEM.
     """
+    settings = Config() if config is None else await trio.to_thread.run_sync(load_config, config)
+    settings = override(
+        settings,
+        gateway={
+            "host": host,
+            "port": port,
+            "grace": grace,
+            "tokens": tokens,
+            "trusted_hosts": trusted_host,
+            "cert": cert,
+            "key": key,
+        },
+        terminals={"names": terminal, "timeout": timeout},
+        journal={"data": data},
+        workflows={"functions": functions},
+        workspaces={"roots": workspace},
+        databases={"files": None if database is None else named_files(database)},
+    )
+    return await _serve(settings)
+
+
+async def _serve(config: Config) -> int:
+    door = config.gateway
+    tokens = None if door.tokens is None else Path(door.tokens)
     access = None if tokens is None else Access(await trio.to_thread.run_sync(read_tokens, tokens))
-    tls = None if cert is None and key is None else await trio.to_thread.run_sync(_server_tls, cert, key)
+    tls = None if door.cert is None else await trio.to_thread.run_sync(_server_tls, door.cert, door.key)
     screen = Screen(stderr=True)
-    module = None if functions is None else import_behaviours(functions)
-    async with open_runtime(data=data, timeout=timeout or None, tune_gc=True) as runtime:
-        for name in terminal or ():
+    module = None if config.workflows.functions is None else import_behaviours(config.workflows.functions)
+    data = None if config.journal is None else config.journal.data
+    timeout = config.terminals.timeout or None
+    async with open_runtime(data=data, timeout=timeout, cap=config.terminals.cap, tune_gc=True) as runtime:
+        for name in config.terminals.names:
             runtime.terminals.add(name)
         if module is not None:
             runtime.workflows.functions.update(behaviours_of(module, runtime))
-        await offer_tools(runtime, workspace or (), database or ())
+        await offer_tools(
+            runtime,
+            () if config.workspaces is None else config.workspaces.roots,
+            {} if config.databases is None else config.databases.files,
+        )
         try:
             gateway = await runtime.serve(
-                host=host,
-                port=port,
-                trusted_hosts=trusted_host or (),
-                limits=GatewayLimits(grace=grace),
+                host=door.host,
+                port=door.port,
+                trusted_hosts=door.trusted_hosts,
+                trusted_origins=door.trusted_origins,
+                limits=GatewayLimits(grace=door.grace),
                 access=access,
                 tls=tls,
             )
         except OSError as error:
-            where = f"{host}:{port}"
+            where = f"{door.host}:{door.port}"
             raise ConfigError("BIND", f"Nothing can listen at {where}: {error.strerror}. Try --port 0.") from None
         if module is not None:
             await _recover(runtime, screen)
@@ -128,9 +163,7 @@ async def _recover(runtime: Runtime, screen: Screen) -> None:
         screen.print(Text(f"The run {plain(id)} does not go on: {plain(str(error))}", "yellow"), soft_wrap=True)
 
 
-def _server_tls(cert: Path | None, key: Path | None) -> ssl.SSLContext:
-    if cert is None or key is None:
-        raise ConfigError("TLS", "TLS needs a certificate and its key: give both --cert and --key.")
+def _server_tls(cert: str, key: str | None) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
         context.load_cert_chain(cert, key)

@@ -1,0 +1,113 @@
+"""One TOML file: what it says, what is wrong with it, and that flags win over it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from greenroom.actors.config import TABLES, Config, load_config, override, read_config
+from greenroom.actors.config.reference import config_reference, explain
+from greenroom.protocol.errors import ConfigError
+
+
+def test_nothing_is_a_configuration_of_defaults() -> None:
+    assert read_config({}) == Config()
+
+
+def test_a_file_is_read_with_defaults_for_what_it_does_not_say(tmp_path: Path) -> None:
+    file = tmp_path / "greenroom.toml"
+    file.write_text('[gateway]\nport = 0\n[terminals]\nnames = ["a", "b"]\n[journal]\ndata = "x.journal"\n')
+    config = load_config(file)
+    assert (config.gateway.port, config.gateway.host) == (0, "127.0.0.1")
+    assert config.terminals.names == ("a", "b")
+    assert config.journal is not None
+    assert config.journal.data == "x.journal"
+    assert config.workspaces is None
+
+
+def test_everything_unknown_is_named_at_once_with_what_was_probably_meant() -> None:
+    with pytest.raises(ConfigError) as refused:
+        read_config({"gatway": {}, "gateway": {"prot": 1, "host": "x", "zzzzzzzz": 2}, "termnals": 3})
+    assert refused.value.code == "CONFIG_UNKNOWN_KEY"
+    assert refused.value.context["keys"] == [
+        {"key": "[gatway]", "nearest": "[gateway]"},
+        {"key": "gateway.prot", "nearest": "gateway.port"},
+        {"key": "gateway.zzzzzzzz", "nearest": None},
+        {"key": "[termnals]", "nearest": "[terminals]"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("document", "code", "said"),
+    [
+        ({"gateway": {"port": 65_536}}, "CONFIG_VALUE", "gateway.port"),
+        ({"gateway": {"port": "8642"}}, "CONFIG_VALUE", "gateway.port"),
+        ({"gateway": {"grace": -1}}, "CONFIG_VALUE", "gateway.grace"),
+        ({"gateway": 7}, "CONFIG_VALUE", "gateway"),
+        ({"terminals": {"names": [""]}}, "CONFIG_VALUE", "terminals.names"),
+        ({"terminals": {"cap": 0}}, "CONFIG_VALUE", "terminals.cap"),
+        ({"terminals": {"names": ["a", "a"]}}, "CONFIG_CONFLICT", "a twice"),
+        ({"gateway": {"cert": "x.pem"}}, "CONFIG_CONFLICT", "gateway.key"),
+        ({"journal": {}}, "CONFIG_VALUE", "data"),
+        ({"workspaces": {"roots": []}}, "CONFIG_VALUE", "workspaces.roots"),
+        ({"databases": {"files": {"shop": 1}}}, "CONFIG_VALUE", "databases.files"),
+    ],
+)
+def test_what_a_key_cannot_be_is_refused_by_its_name(document: dict[str, Any], code: str, said: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        read_config(document)
+    assert refused.value.code == code
+    assert said in refused.value.message
+
+
+@pytest.mark.parametrize(("text", "code"), [("x = [", "TOML"), ("x = " + "[" * 100_000, "TOML"), (None, "FILE")])
+def test_what_is_no_file_of_toml_is_refused(tmp_path: Path, text: str | None, code: str) -> None:
+    file = tmp_path / "greenroom.toml"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(ConfigError) as refused:
+        load_config(file)
+    assert refused.value.code == code
+
+
+def test_what_is_given_wins_over_the_file_and_none_leaves_it() -> None:
+    config = read_config({"gateway": {"port": 1, "host": "::1"}})
+    given = override(config, gateway={"port": 2, "host": None, "cert": None}, journal={"data": Path("x")})
+    assert (given.gateway.port, given.gateway.host) == (2, "::1")
+    assert given.journal is not None
+    assert given.journal.data == "x"
+    assert override(config, workspaces={"roots": None}) == config
+    with pytest.raises(ConfigError):
+        override(config, gateway={"port": 99_999})
+
+
+KEYS = st.text() | st.sampled_from([*TABLES, "port", "names", "roots", "files", "data"])
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(), lambda each: st.dictionaries(KEYS, each) | st.lists(each)
+)
+
+
+@given(st.dictionaries(KEYS, VALUES))
+def test_whatever_a_document_holds_it_is_a_configuration_or_refused(document: dict[str, Any]) -> None:
+    with suppress(ConfigError):
+        assert isinstance(read_config(document), Config)
+
+
+def test_every_key_is_explained_and_in_the_reference() -> None:
+    text = config_reference()
+    for name, struct in TABLES.items():
+        assert f"## `[{name}]`" in text
+        for field in msgspec.structs.fields(struct):
+            lines = explain(f"{name}.{field.name}")
+            assert lines is not None
+            assert lines[1], f"{name}.{field.name} says nothing of itself"
+            assert f"| `{field.name}` |" in text
+    assert explain("gateway.nothing") is None
+    assert explain("nothing") is None
+    assert TABLES.keys() == {field.name for field in msgspec.structs.fields(Config)}
