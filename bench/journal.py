@@ -15,8 +15,8 @@ from greenroom.runtime.journal.file import JournalFile
 from greenroom.runtime.tree import run_tree
 
 PAYLOAD = workload("one-field")["valid"]
-WRITERS, EACH = 1_000, 30
-ROWS = 1_000
+WRITERS, EACH = 1_000, 10
+ROWS = 150
 
 DISK = "/var/tmp" if Path("/var/tmp").is_dir() else None
 """Where a temporary file lies on a disk, as /tmp need not."""

@@ -140,13 +140,13 @@ async def _durable_cycles(askers: int, each: int) -> float:
 @times("terminals/durable-cycle-1", against=one_row_one_commit)
 async def durable_cycle_1() -> float:
     """One asker, against rows that are each committed by themselves; a cycle records the question and the answer."""
-    return await _durable_cycles(1, 400)
+    return await _durable_cycles(1, 60)
 
 
 @times("terminals/durable-cycle-100", against=one_row_one_commit)
 async def durable_cycle_100() -> float:
     """A hundred askers at a time."""
-    return await _durable_cycles(100, 30)
+    return await _durable_cycles(100, 8)
 
 
 async def _seconds_of_an_event(elsewhere: int) -> float:

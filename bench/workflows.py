@@ -99,7 +99,7 @@ async def ten_thousand_at_hundred_journal() -> float:
 async def sequential_journal() -> float:
     """Tasks per second of a run that does one after the other, against rows that are each committed by themselves; a
     task records its attempt and what came of it."""
-    tasks = 200
+    tasks = 60
     return tasks / await _seconds_one_by_one(tasks)
 
 

@@ -1,13 +1,17 @@
-"""Kills a process in which people are being asked, at any moment, and looks at what it left.
+"""Kills a process in which people are being asked, or workflows run, at any moment, and looks at what it left.
 
-No acknowledged answer may be missing, no form shown that nobody waits for, and no ask left hanging.
+No acknowledged answer, event or result may be missing, no form shown that nobody waits for, and no ask left hanging; no
+recorded task is executed again. Runs are killed between any two statements of a transaction as well.
 """
 
 from __future__ import annotations
 
 import random
 import tempfile
+from collections.abc import Iterator
+from itertools import cycle
 from pathlib import Path
+from typing import Protocol
 
 import trio
 
@@ -16,16 +20,32 @@ from greenroom.actors.terminal import DurableAsk, Notice
 from greenroom.protocol.errors import FormError
 from tests.clock import settle
 from tests.durable.killed import OWNER, PLACES, form, key_of, place
-from tests.journal.kill_run import LIVES, LONGEST, writers
+from tests.journal.kill_run import LIVES, LONGEST, Writers, writers
 from tests.stress.outcome import Failure, Outcome
+from tests.workflows.afterlife import RunsRecord
 
 __all__ = ["SUITE", "run"]
 
 SUITE = 20
 
+RUNS_LONGEST = 3 * LONGEST
+"""A run takes more steps than an ask."""
+
+
+class Said(Protocol):
+    """What the processes have said of one file, and whether the file bears it out."""
+
+    def hear(self, line: str) -> None:
+        """Take note of one line. Raises AssertionError for one that cannot be."""
+        ...
+
+    async def check(self, path: Path, last: bool) -> None:
+        """Open the file as the next process does, and compare. Raises AssertionError."""
+        ...
+
 
 class Record:
-    """What was said of one file, over all lives. No key is used for another question."""
+    """Of asks. No key is used for another question."""
 
     def __init__(self) -> None:
         self.asked: set[str] = set()
@@ -117,13 +137,25 @@ class Record:
 
 
 def run(examples: int, seed: int) -> Outcome:
-    """Kill so many processes; see `tests.stress`. After one that left something wrong the next begins a new file."""
+    """Kill so many processes; see `tests.stress`. After one that left something wrong the next begins a new file.
+
+    Asks and runs take turns, file by file.
+    """
     random_ = random.Random(seed)
     failures: list[Failure] = []
-    with writers("tests.durable.killed") as alive, tempfile.TemporaryDirectory() as folder:
-        path, record, left = Path(folder, "0.db"), Record(), LIVES
+    with (
+        writers("tests.durable.killed") as asks,
+        writers("tests.workflows.lives") as runs,
+        tempfile.TemporaryDirectory() as folder,
+    ):
+        kinds: Iterator[tuple[Writers, type[Said], float]] = cycle(
+            [(asks, Record, LONGEST), (runs, RunsRecord, RUNS_LONGEST)]
+        )
+        path, left = Path(folder, "0.db"), LIVES
+        alive, begin, longest = next(kinds)
+        record = begin()
         for number in range(examples):
-            seconds = random_.random() * LONGEST * random_.choice((0.1, 1.0))
+            seconds = random_.random() * longest * random_.choice((0.1, 1.0))
             left -= 1
             try:
                 for line in alive.live_and_die(random_.randrange(2**32), path, seconds):
@@ -136,5 +168,7 @@ def run(examples: int, seed: int) -> Outcome:
             if not left:
                 for file in Path(folder).glob(f"{path.name}*"):
                     file.unlink()
-                path, record, left = Path(folder, f"{number + 1}.db"), Record(), random_.randint(1, LIVES)
+                path, left = Path(folder, f"{number + 1}.db"), random_.randint(1, LIVES)
+                alive, begin, longest = next(kinds)
+                record = begin()
     return Outcome(examples, failures)
