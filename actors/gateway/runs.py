@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from greenroom.actors.gateway.handlers import Handlers, denied, grants_of
 from greenroom.actors.workflow import Run, WorkflowManager
-from greenroom.actors.workflow.picture import all_runs, picture_of, run_info
+from greenroom.actors.workflow.picture import all_runs, find_run, picture_of, run_info
 from greenroom.protocol.errors import RpcError, WorkflowError
 from greenroom.protocol.rpc import (
     CANCEL_RUN,
@@ -40,9 +40,6 @@ __all__ = ["RUN_HANDLERS"]
 
 RUN_HANDLERS: Final = Handlers()
 """By the name of the method."""
-
-_NAMED: Final = 20
-"""How many known runs a message spells out; its context has them all."""
 
 
 @RUN_HANDLERS.serves(START_RUN)
@@ -114,17 +111,7 @@ async def _driven(call: Call, id: str, verb: str) -> Run:
 
 async def _run(call: Call, id: str) -> Run:
     """The run of that id; one that the caller may not see is as if it were not there: WorkflowError UNKNOWN."""
-    workflows = _workflows(call)
-    if grants_of(call).may_see(id):
-        try:
-            return await workflows.look(id)
-        except WorkflowError as error:
-            if error.code != "UNKNOWN":
-                raise
-    known = [run.id for run in await all_runs(workflows) if grants_of(call).may_see(run.id)]
-    more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
-    there = f"There {'is' if len(known) == 1 else 'are'} {', '.join(known[:_NAMED])}{more}." if known else ""
-    raise WorkflowError("UNKNOWN", f"There is no run {id}. {there or 'There is none yet.'}", {"id": id, "known": known})
+    return await find_run(_workflows(call), id, may_see=grants_of(call).may_see)
 
 
 def _not_under_way(run: Run, consequence: str) -> WorkflowError:

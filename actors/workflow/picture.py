@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from typing import Final
 
 from greenroom.actors.workflow.manager import WorkflowManager
 from greenroom.actors.workflow.run import Run
 from greenroom.actors.workflow.slots import TaskErrand
+from greenroom.protocol.errors import WorkflowError
 from greenroom.protocol.runs import RunInfo, RunPicture, RunWait
 from greenroom.protocol.tree import TreeSnapshot
 from greenroom.protocol.workflows import Status
 
-__all__ = ["all_runs", "picture_of", "run_info"]
+__all__ = ["all_runs", "find_run", "picture_of", "run_info"]
+
+
+_NAMED: Final = 20
+"""How many known runs a message spells out; its context has them all."""
 
 
 def run_info(run: Run) -> RunInfo:
@@ -40,6 +46,23 @@ async def all_runs(workflows: WorkflowManager, *, status: Collection[Status] | N
             if run.id not in here
         ),
     ]
+
+
+async def find_run(workflows: WorkflowManager, id: str, *, may_see: Callable[[str], bool] = lambda _id: True) -> Run:
+    """The run of that id, or the record of a stored one; one that must not be seen is as if it were not there.
+
+    Raises `WorkflowError` UNKNOWN that names those that may be, and RESTORE for a row that is no snapshot.
+    """
+    if may_see(id):
+        try:
+            return await workflows.look(id)
+        except WorkflowError as error:
+            if error.code != "UNKNOWN":
+                raise
+    known = [run.id for run in await all_runs(workflows) if may_see(run.id)]
+    more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
+    there = f"There {'is' if len(known) == 1 else 'are'} {', '.join(known[:_NAMED])}{more}." if known else ""
+    raise WorkflowError("UNKNOWN", f"There is no run {id}. {there or 'There is none yet.'}", {"id": id, "known": known})
 
 
 def picture_of(run: Run, tree: TreeSnapshot) -> RunPicture:

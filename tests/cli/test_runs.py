@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
+import pty
 import re
 import signal
+import struct
 import subprocess
+import termios
 import time
 from collections import Counter
 from collections.abc import Callable, Generator
@@ -17,7 +22,7 @@ import pytest
 import trio
 
 from greenroom.actors.client import connect
-from tests.cli.conftest import SECONDS, begin, run, serving
+from tests.cli.conftest import GREENROOM, ROOT, SECONDS, begin, run, serving
 
 RELEASE = ("examples/release_workflow.json", "--functions", "examples.release_workflow")
 APPROVED = {"publish": True, "reason": "Looked at it."}
@@ -203,6 +208,33 @@ def test_a_killed_run_is_resumed_where_it_was_and_its_events_are_kept(tmp_path: 
     assert diary.read_text("utf-8").count("check/build") == 1
     picture = json.loads(run("show", "release-4.2", "--data", data, "--json").out)
     assert picture["run"]["status"] == "completed"
+    unknown = run("resume", "release-4.3", "--data", data)
+    assert (unknown.code, unknown.err) == (1, "UNKNOWN  There is no run release-4.3. There is release-4.2.\n")
+
+
+def test_at_a_terminal_a_run_is_drawn_as_it_stands_until_ctrl_c(tmp_path: Path) -> None:
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("4H", 40, 120, 0, 0))
+    data = str(tmp_path / "release.db")
+    words = ("run", *RELEASE, "--data", data, "--terminal", "reviewer", "--port", "0")
+    process = subprocess.Popen(
+        [GREENROOM, *words], cwd=ROOT, stdin=slave, stdout=slave, stderr=slave, start_new_session=True
+    )
+    os.close(slave)
+    seen = b""
+    try:
+        while b"waits for" not in seen:
+            seen += os.read(master, 4096)
+        process.send_signal(signal.SIGINT)
+        while b"It goes on with" not in seen:
+            seen += os.read(master, 4096)
+        assert process.wait(timeout=SECONDS) == 130
+    finally:
+        process.kill()
+        process.wait(timeout=SECONDS)
+        os.close(master)
+    assert b"of 3 modules" in seen
+    assert b"attempt 2 of 3" in seen
 
 
 def test_ctrl_c_stops_a_run_that_is_not_recorded(place: Callable[..., list[str]], tmp_path: Path) -> None:

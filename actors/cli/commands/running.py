@@ -13,6 +13,9 @@ from greenroom.actors.cli.options import DEFAULT_URL, AsJson, JsonFile, Names, U
 from greenroom.actors.cli.printing import print_json
 from greenroom.actors.cli.reach import reach
 from greenroom.actors.cli.running import Place, run_at
+from greenroom.actors.system import Runtime
+from greenroom.actors.workflow import Run
+from greenroom.actors.workflow.picture import find_run
 from greenroom.protocol.errors import ConfigError, ToolError
 from greenroom.protocol.workflows import (
     WorkflowDefinition,
@@ -118,4 +121,9 @@ async def resume(
             print_json(await client.resume_run(id))
         return 0
     place = Place(functions, data, terminal or (), port)
-    return await run_at(place, lambda runtime: runtime.workflows.recover(id), json=json_)
+
+    async def take_up(runtime: Runtime) -> Run:
+        await find_run(runtime.workflows, id)  # an unknown one is told with those there are
+        return await runtime.workflows.recover(id)
+
+    return await run_at(place, take_up, json=json_)

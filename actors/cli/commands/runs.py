@@ -18,7 +18,7 @@ from greenroom.actors.cli.progress import draw_run
 from greenroom.actors.cli.reach import reach
 from greenroom.actors.cli.results import print_note, print_table
 from greenroom.actors.cli.running import open_file, show_event
-from greenroom.actors.workflow.picture import all_runs, picture_of
+from greenroom.actors.workflow.picture import all_runs, find_run, picture_of
 from greenroom.protocol.errors import ConfigError
 from greenroom.protocol.runs import RunInfo, RunPicture
 
@@ -79,7 +79,7 @@ async def show(id: str, /, *, data: Path | None = None, json_: AsJson = False, u
             picture = await client.show_run(id)
     else:
         async with open_file(data) as runtime:
-            picture = picture_of(await runtime.workflows.look(id), runtime.snapshot())
+            picture = picture_of(await find_run(runtime.workflows, id), runtime.snapshot())
     _print_picture(picture, json=json_)
     return 0
 
@@ -122,7 +122,7 @@ async def logs(
     out = screen()
     if data is not None:
         async with open_file(data) as runtime:
-            async for event in (await runtime.workflows.look(id)).events(after):
+            async for event in (await find_run(runtime.workflows, id)).events(after):
                 show_event(event, out, json=json_)
         return 0
 
