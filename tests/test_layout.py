@@ -24,8 +24,8 @@ IMPURE = frozenset({
 # fmt: on
 
 # The rooms of `actors` that are no living things, and what none of those may import.
-COMPOSITION = frozenset({"gateway", "toolbox", "console", "client", "cli", "system", "portal"})
-ABOVE = frozenset({"gateway", "toolbox", "console", "cli", "system", "portal"})
+COMPOSITION = frozenset({"gateway", "toolbox", "console", "client", "cli", "system", "portal", "mcp"})
+ABOVE = frozenset({"gateway", "toolbox", "console", "cli", "system", "portal", "mcp"})
 
 
 def imported(source: str, module: str, is_package: bool = False) -> set[str]:

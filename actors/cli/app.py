@@ -14,6 +14,7 @@ from greenroom.actors.cli.commands.answering import answer, attach, pending
 from greenroom.actors.cli.commands.asking import ask
 from greenroom.actors.cli.commands.config import config_app
 from greenroom.actors.cli.commands.looking import tree
+from greenroom.actors.cli.commands.mcp import mcp
 from greenroom.actors.cli.commands.running import resume, run
 from greenroom.actors.cli.commands.runs import cancel, logs, runs, show, signal
 from greenroom.actors.cli.commands.serving import serve
@@ -41,6 +42,7 @@ COMMANDS: Final[tuple[Callable[..., Awaitable[int]], ...]] = (
     tools,
     call,
     infer,
+    mcp,
     tree,
     demo,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, Final, NoReturn
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -12,7 +13,7 @@ from greenroom.protocol.forms import CheckboxField, Form, FormSchema, SelectFiel
 from greenroom.runtime.lineage import current_lineage
 from greenroom.runtime.tools import Tool
 
-__all__ = ["ask_tool", "infer_terminal_code", "reraise"]
+__all__ = ["ask_tool", "asking_tool", "infer_terminal_code", "reraise"]
 
 SUMMARY: Final = (
     "Asks a person or an agent to fill in a form and waits for the values; see describe({name!r}) for forms."
@@ -81,18 +82,29 @@ def ask_tool(
     task of its caller, so that cancelling it withdraws the form.
     """
 
-    async def ask(call: Ask) -> dict[str, Value]:
+    async def put(to: str, schema: FormSchema) -> dict[str, Value]:
         if not delegated and (lineage := current_lineage()).delegated:
             raise ToolError(
                 "DELEGATED_CALLER",
-                f"An agent that works for another one asks {call.to} nothing, as nobody may be looking there for it;"
+                f"An agent that works for another one asks {to} nothing, as nobody may be looking there for it;"
                 " nobody was asked. Go on without, or say in your answer what you have to know, so that whoever gave"
                 " you the task can ask.",
-                {"to": call.to, "lineage": list(lineage.tags)},
+                {"to": to, "lineage": list(lineage.tags)},
             )
-        form = Form(_read_schema(call.schema))
+        return await terminals.ask(from_, to, Form(schema), timeout=timeout)
+
+    return asking_tool(put, name=name)
+
+
+def asking_tool(put: Callable[[str, FormSchema], Awaitable[dict[str, Value]]], *, name: str = "ask") -> Tool:
+    """The tool `ask` over whatever puts forms to terminals: `put` takes the terminal's name and a sound form, and gives
+    back the values. What it raises as `TerminalError` or `FormError` becomes the `ToolError` that stands for it.
+    """
+
+    async def ask(call: Ask) -> dict[str, Value]:
+        schema = _read_schema(call.schema)
         try:
-            return await terminals.ask(from_, call.to, form, timeout=timeout)
+            return await put(call.to, schema)
         except (TerminalError, FormError) as error:
             reraise(error, call.to)
 

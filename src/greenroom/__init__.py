@@ -7,6 +7,7 @@ from greenroom.actors.client import Client, Reconnect, connect
 from greenroom.actors.client.prompt import PromptClient, open_prompt_client
 from greenroom.actors.database import Database, json_driver, memory_driver, sqlite_driver
 from greenroom.actors.gateway import Access, AccessToken, Gateway, GatewayLimits, read_tokens
+from greenroom.actors.mcp import mcp_server, serve_stdio
 from greenroom.actors.portal import Portal, portal
 from greenroom.actors.providers import ScriptedProvider, ScriptedTurn
 from greenroom.actors.relation import RelationManager
@@ -252,6 +253,7 @@ __all__ = [
     "infer_terminal_code",
     "infer_tool",
     "json_driver",
+    "mcp_server",
     "measure_tools",
     "memory_driver",
     "open_prompt_client",
@@ -262,6 +264,7 @@ __all__ = [
     "relation_tool",
     "retry_policy",
     "run_tree",
+    "serve_stdio",
     "spill_policy",
     "sqlite_driver",
     "terminal_approver",

@@ -1,0 +1,98 @@
+"""`greenroom mcp`: a real process, with the package's own client at its other end, and with worse ones."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+import trio
+from mcp import Client, StdioServerParameters
+
+from tests.cli.conftest import GREENROOM, Server, begin, run, shared_server
+from tests.contextprotocol.conftest import FORM, accept, answering, texts
+
+__all__ = ["shared_server"]
+
+CALL = {"jsonrpc": "2.0", "id": 1, "method": "initialize"}
+HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+
+
+def command(*words: str) -> StdioServerParameters:
+    return StdioServerParameters(command=str(GREENROOM), args=["mcp", *words])
+
+
+async def test_a_client_starts_it_and_its_person_is_asked(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+    elicit, asked = answering(accept(ship=True))
+    with trio.fail_after(30):
+        async with Client(command("--workspace", str(tmp_path)), elicitation_callback=elicit) as mcp:
+            listed = [tool.name for tool in (await mcp.list_tools()).tools]
+            answer = await mcp.call_tool("ask", {"to": "person", "schema": FORM})
+            files = await mcp.call_tool("workspace", {"operation": "list"})
+    assert listed == ["ask", "describe", "infer", "workspace"]
+    assert (answer.structured_content, len(asked)) == ({"ship": True}, 1)
+    assert [file["path"] for file in json.loads(texts(files)[0])] == ["a.txt"]
+
+
+async def test_the_tools_and_terminals_of_a_gateway_are_served(shared_server: Server) -> None:
+    elicit, _ = answering(accept(ship=True))
+    with trio.fail_after(30):
+        async with Client(
+            command("--url", shared_server.url, "--person", "reviewer"), mode="legacy", elicitation_callback=elicit
+        ) as mcp:
+            listed = [tool.name for tool in (await mcp.list_tools()).tools]
+            answer = await mcp.call_tool("ask", {"to": "reviewer", "schema": FORM})
+            nobody = await mcp.call_tool("ask", {"to": "nobody", "schema": FORM})
+    assert listed == ["ask", "describe", "infer"]
+    assert answer.structured_content == {"ship": True}
+    assert (nobody.is_error, "reviewer" in texts(nobody)[0]) == (True, True), "it names the terminals there are"
+
+
+def talk(*lines: str) -> tuple[list[dict[str, object]], int]:
+    """What it answers to these lines before its input ends, and its exit code."""
+    done = subprocess.run([GREENROOM, "mcp"], input="".join(lines), capture_output=True, text=True, timeout=30)
+    return [json.loads(line) for line in done.stdout.splitlines()], done.returncode
+
+
+def test_it_ends_with_its_input_whatever_came_there() -> None:
+    said, code = talk("no JSON\n", '{"jsonrpc": "2.0"}\n', "\0\n", json.dumps(CALL | {"params": HELLO}) + "\n")
+    assert code == 0
+    (answer,) = [message for message in said if message.get("id") == 1]
+    assert "result" in answer
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_ends_at_a_signal_while_its_client_says_nothing(number: signal.Signals) -> None:
+    process = begin("mcp", stdin=subprocess.PIPE)
+    try:
+        assert process.stderr is not None
+        while "Forms are answered at" not in process.stderr.readline():
+            pass
+        process.send_signal(number)
+        assert process.wait(10) == 128 + number
+    finally:
+        process.kill()
+        process.communicate(timeout=10)
+
+
+def test_a_message_without_end_is_refused() -> None:
+    done = subprocess.run([GREENROOM, "mcp"], input="x" * (5 << 20), capture_output=True, text=True, timeout=30)
+    assert done.returncode == 1
+    assert "SIZE" in done.stderr
+
+
+def test_without_the_package_it_says_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "mcp.py").write_text("raise ModuleNotFoundError(name='mcp')")
+    ended = run("mcp", stdin="", PYTHONPATH=os.fspath(tmp_path))
+    assert ended.code == 1
+    assert "pip install 'greenroom[mcp]'" in ended.err
+
+
+def test_a_gateway_that_is_not_there_is_named() -> None:
+    ended = run("mcp", "--url", "ws://127.0.0.1:9/rpc", stdin="")
+    assert ended.code == 1
+    assert "greenroom serve" in ended.err
