@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from rich.console import Console as Screen
 
 from greenroom.actors.cli.leaving import race, until_signalled
-from greenroom.actors.cli.offering import offer_tools
+from greenroom.actors.cli.offering import named_files, offer_tools
 from greenroom.actors.cli.options import Seconds
 from greenroom.actors.cli.reach import reach
 from greenroom.actors.mcp import mcp_server, serve_stdio
@@ -76,7 +76,7 @@ async def mcp(
                     runtime.terminals.add(name)
                 tools = runtime.tools
                 tools.add(ask_tool(runtime.terminals, None))
-                await offer_tools(runtime, workspace or (), database or ())
+                await offer_tools(runtime, map(str, workspace or ()), named_files(database or ()))
                 gateway = await runtime.serve()
                 place = f" (http://{gateway.authority}/)"
                 Screen(stderr=True).print(f"Forms are answered at http://{gateway.authority}/ too.", style="dim")
