@@ -18,6 +18,7 @@ from greenroom.protocol.errors import (
     TerminalDeadlock,
     TerminalError,
     ToolError,
+    WorkflowError,
 )
 from greenroom.protocol.rpc import (
     AnswerForm,
@@ -220,6 +221,12 @@ def test_only_what_a_field_can_hold_is_a_value(value: str) -> None:
         (FormError("SCHEMA", "m", {"problems": []}), -32002),
         (FormError("ABANDONED", "m", {"reason": "timeout"}), -32002),
         (ActorError("STOPPED", "m", {"path": "/x"}), -32002),
+        (ActorError("UNKNOWN", "m", {"path": "/x"}), -32002),
+        (WorkflowError("UNKNOWN", "m", {"id": "release", "known": []}), -32001),
+        (WorkflowError("TRANSITION", "m", {"id": "release"}), -32002),
+        (WorkflowError("RESTORE", "m", {"reason": "r"}), -32002),
+        (WorkflowError("MUTATION", "m", {"reason": "r"}), -32002),
+        (WorkflowError("GAP", "m", {"first": 5}), -32002),
     ],
 )
 def test_an_error_crosses_with_its_number_and_comes_back_as_what_it_was(error: GreenroomError, number: int) -> None:

@@ -240,6 +240,19 @@ async def test_a_slow_reader_holds_few_events_and_still_gets_all() -> None:
         assert numbers == list(range(1, run.last + 1))
 
 
+async def test_a_peer_that_does_not_read_is_told_when_it_reads_and_is_not_given_up() -> None:
+    async with running_site() as site, peer(site.url) as caller:
+        run = await site.runtime.workflows.start(release())
+        await site.the_form()
+        for _ in range(400):  # together more than sockets and queues hold
+            await run.signal("note", "x" * 20_000)
+        await caller.send({"jsonrpc": "2.0", "id": 1, "method": "run/follow", "params": {"run": "release"}})
+        await trio.testing.wait_all_tasks_blocked(0.05)
+        assert site.gateway.connections == 1
+        numbers = [(await caller.receive())["params"]["event"]["number"] for _ in range(run.last)]
+        assert numbers == list(range(1, run.last + 1))
+
+
 async def test_leaving_the_block_ends_the_following_at_the_server() -> None:
     async with running_site() as site, connect(site.url) as client:
         await client.start_run(release())
