@@ -12,6 +12,7 @@ from cyclopts import App
 
 from greenroom.actors.cli.commands.answering import answer, attach, pending
 from greenroom.actors.cli.commands.asking import ask
+from greenroom.actors.cli.commands.chatting import chat
 from greenroom.actors.cli.commands.config import config_app
 from greenroom.actors.cli.commands.looking import tree
 from greenroom.actors.cli.commands.mcp import mcp
@@ -43,6 +44,7 @@ COMMANDS: Final[tuple[Callable[..., Awaitable[int]], ...]] = (
     call,
     infer,
     mcp,
+    chat,
     tree,
     demo,
 )

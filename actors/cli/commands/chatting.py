@@ -1,0 +1,86 @@
+"""`greenroom chat`: an agent with tools, for the person who runs the command."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Final
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from greenroom.actors.agent import Agent, AgentRegistry
+from greenroom.actors.cli.attach import choose_prompts
+from greenroom.actors.cli.chat import Chat
+from greenroom.actors.cli.models import ProviderName, open_model
+from greenroom.actors.cli.offering import offer_tools
+from greenroom.actors.cli.options import JsonFile
+from greenroom.actors.system import Runtime, open_runtime
+from greenroom.actors.toolbox.agent import agent_tool
+from greenroom.actors.toolbox.ask import ask_tool
+from greenroom.runtime.provider import Provider
+
+__all__ = ["chat"]
+
+_SYSTEM: Final = (
+    "You help the person at this terminal. What you have to know from them you ask by the tool `ask`, of `you`: one "
+    "form for all that you need. Work that can be described in full you may give to another agent."
+)
+
+
+async def chat(
+    *,
+    provider: ProviderName = "scripted",
+    model: str | None = None,
+    base_url: str | None = None,
+    script: JsonFile | None = None,
+    system: str | None = None,
+    limit: Annotated[int, Parameter(validator=Number(gte=1))] = 50,
+    workspace: Annotated[list[Path] | None, Parameter(negative=())] = None,
+    database: Annotated[list[str] | None, Parameter(negative=())] = None,
+) -> int:
+    """Talk with an agent that has tools, may ask you forms, and may give work to others like it.
+
+    Ctrl-C stops what it does, with everything beneath it; where a line is to be typed, it leaves.
+
+        greenroom chat --provider openai --model gpt-5 --workspace .
+
+    Keys are read from OPENAI_API_KEY and ANTHROPIC_API_KEY. Without a provider a script answers, which needs neither
+    network nor key.
+
+    Parameters
+    ----------
+    provider
+        Who answers: `openai` and all that speak like it, `anthropic`, or a script.
+    model
+        The name that the provider has for its model.
+    base_url
+        Where the model is reached, if not at the provider's own address.
+    script
+        A JSON list of what the scripted model says, a turn each: {"content": ..., "tools": [{"id", "name",
+        "arguments"}]}.
+    system
+        What the agent is told to be, in place of what it usually is.
+    limit
+        How many times the model may be asked in one turn.
+    workspace
+        A folder whose files the agent reads and changes; once for each.
+    database
+        A database and the file that keeps it, as in shop=shop.db; once for each.
+    """
+    prompts = choose_prompts()
+    async with open_model(provider, model, base_url=base_url, script=script) as answering:
+        async with open_runtime(timeout=None) as runtime:
+            terminal = runtime.terminals.add("you")
+            await offer_tools(runtime, workspace or (), database or ())
+            _offer_people_and_agents(runtime, answering)
+            agent = Agent(answering, id="chat", system=system or _SYSTEM, tools=runtime.tools, limit=limit)
+            return await Chat(runtime.agents.add(agent), terminal, prompts, sys.stdout).talk()
+
+
+def _offer_people_and_agents(runtime: Runtime, provider: Provider) -> None:
+    """Add the tools `ask` and `agent`. Whoever is delegated to has the same tools, and may not delegate."""
+    runtime.tools.add(ask_tool(runtime.terminals, "chat"))
+    tools = {tool.name: tool for tool in runtime.tools.tools()}
+    registry = AgentRegistry({"helper": provider}, tools=tools)
+    runtime.tools.add(agent_tool(registry, provider="helper", tools=tools))

@@ -1,0 +1,167 @@
+"""`greenroom chat` at a real terminal, and from a pipe."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from tests.cli.conftest import GREENROOM, run
+from tests.console.desk import TAKES_TERMINAL, ended
+from tests.console.person import PATIENCE, Person, seated
+
+FORM = {"label": "Publish?", "fields": [{"control": "confirm", "name": "sure", "label": "Sure"}]}
+CTRL_C = "\x03"
+
+
+def calling(content: str, name: str, **arguments: Any) -> dict[str, Any]:
+    return {"content": content, "tools": [{"id": "1", "name": name, "arguments": arguments}]}
+
+
+ASKING = calling("I ask. ", "ask", to="you", schema=FORM)
+
+
+@pytest.fixture
+def person() -> Iterator[Person]:
+    with seated() as person:
+        yield person
+
+
+def script(folder: Path, *turns: dict[str, Any]) -> str:
+    file = folder / "script.json"
+    file.write_text(json.dumps(turns))
+    return str(file)
+
+
+async def sits_down(person: Person, *words: str, **environment: str) -> trio.Process:
+    """Run `greenroom chat` at the person's terminal."""
+    return await trio.lowlevel.open_process(
+        [sys.executable, "-ISc", TAKES_TERMINAL, str(GREENROOM), "chat", *words],
+        stdin=person.slave,
+        stdout=person.slave,
+        stderr=person.slave,
+        start_new_session=True,
+        env={**os.environ, "TERM": "xterm-256color", **environment},
+    )
+
+
+async def test_a_question_of_the_agent_is_answered_in_the_conversation(person: Person, tmp_path: Path) -> None:
+    before = person.mode
+    chat = await sits_down(person, "--script", script(tmp_path, ASKING, {"content": "It is published."}))
+    await person.answers("You", "publish it\r")
+    seen = await person.sees("Publish?")
+    assert "I ask." in seen
+    await person.answers("Sure", "y")
+    await person.sees('{"sure": true}', "It is published.")
+    await person.answers("You", CTRL_C)
+    assert await ended(chat) == 130
+    assert person.mode == before
+
+
+async def test_ctrl_c_at_a_question_stops_the_turn_and_all_beneath_it_and_no_more(
+    person: Person, tmp_path: Path
+) -> None:
+    """The question is one of an agent that works for the one in the conversation."""
+    turns = (calling("", "agent", task="ask"), ASKING, {"content": "Well, then."})
+    chat = await sits_down(person, "--script", script(tmp_path, *turns))
+    await person.answers("You", "go\r")
+    await person.sees("helper started")
+    await person.answers("Sure", CTRL_C)
+    seen = await person.sees("Stopped.")
+    assert "helper stopped" in seen
+    await person.answers("You", "and now?\r")
+    await person.sees("Well, then.")
+    await person.answers("You", CTRL_C)
+    assert await ended(chat) == 130
+
+
+async def test_ctrl_c_closes_the_call_of_a_model_that_says_nothing(person: Person) -> None:
+    before = person.mode
+    (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    async with listener:
+        port = listener.socket.getsockname()[1]
+        words = ("--provider", "openai", "--model", "m", "--base-url", f"http://127.0.0.1:{port}/v1")
+        chat = await sits_down(person, *words, OPENAI_API_KEY="k")
+        await person.answers("You", "hello\r")
+        with trio.fail_after(PATIENCE):
+            async with await listener.accept() as call:
+                assert b"hello" in await _request(call)
+                person.types(CTRL_C)
+                assert await call.receive_some() == b""
+        await person.sees("Stopped.")
+        await person.answers("You", CTRL_C)
+        assert await ended(chat) == 130
+    assert person.mode == before
+
+
+async def _request(call: trio.SocketStream) -> bytes:
+    """The head and the body of a request."""
+    data = b""
+    while not data.endswith(b"}"):
+        data += await call.receive_some()
+    return data
+
+
+async def test_who_hangs_up_ends_the_conversation(person: Person, tmp_path: Path) -> None:
+    chat = await sits_down(person, "--script", script(tmp_path, ASKING))
+    await person.answers("You", "go\r")
+    await person.sees("Sure")
+    person.hangs_up()
+    assert await ended(chat) in (1, 129, 130)  # 1: nothing can be shown any more
+
+
+def test_lines_of_a_pipe_are_turns_and_answers_until_its_end(tmp_path: Path) -> None:
+    file = script(tmp_path, ASKING, {"content": "It is published."})
+    done = run("chat", "--script", file, stdin="publish it\ny\n")
+    assert (done.code, done.err) == (0, "")
+    assert "I ask. \nPublish?\n" in done.out
+    assert "It is published.\n" in done.out
+
+
+def test_an_input_that_ends_in_the_middle_of_a_form_is_a_failure(tmp_path: Path) -> None:
+    done = run("chat", "--script", script(tmp_path, ASKING, {"content": "never"}), stdin="publish it\n")
+    assert done.code == 1
+    assert "Stopped." in done.out
+    assert "never" not in done.out
+
+
+def test_without_a_script_there_is_a_conversation_that_shows_how_it_goes() -> None:
+    done = run("chat", stdin="hello\ny\nnothing\n")
+    assert done.code == 0
+    assert '"more":"nothing"' in done.out
+
+
+def test_what_the_model_says_cannot_steer_the_terminal(tmp_path: Path) -> None:
+    done = run("chat", "--script", script(tmp_path, {"content": "a\x1b[2Jb\r\nc"}), stdin="go\n")
+    assert "ab\nc\n" in done.out
+    assert "\x1b[2J" not in done.out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--provider", "openai"], "MODEL  Say which model of openai"),
+        (["--script", "no-such-file.json"], "FILE  no-such-file.json cannot be read"),
+        (["--script", "pyproject.toml"], "JSON  pyproject.toml is no JSON"),
+        (["--script", "examples/release-review.json"], "SCRIPT  examples/release-review.json is no list"),
+        (["--provider", "anthropic", "--model", "m"], "KEY  "),
+    ],
+)
+def test_what_cannot_be_begun_is_refused_with_a_reason(words: list[str], said: str) -> None:
+    done = run("chat", *words, stdin="go\n", ANTHROPIC_API_KEY="")
+    assert done.code == 1
+    assert said in done.err
+
+
+def test_a_model_that_fails_says_why_and_the_conversation_goes_on() -> None:
+    words = ("--provider", "openai", "--model", "m", "--base-url", "http://127.0.0.1:9/v1")
+    done = run("chat", *words, stdin="go\nagain\n", OPENAI_API_KEY="secret-key")
+    assert done.code == 0
+    assert done.out.count("NETWORK") == 2
+    assert "secret-key" not in done.out + done.err
