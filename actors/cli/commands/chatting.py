@@ -13,7 +13,7 @@ from greenroom.actors.agent import Agent, AgentRegistry
 from greenroom.actors.cli.attach import choose_prompts
 from greenroom.actors.cli.chat import Chat
 from greenroom.actors.cli.models import ProviderName, open_model
-from greenroom.actors.cli.offering import offer_tools
+from greenroom.actors.cli.offering import named_files, offer_tools
 from greenroom.actors.cli.options import JsonFile
 from greenroom.actors.system import Runtime, open_runtime
 from greenroom.actors.toolbox.agent import agent_tool
@@ -72,7 +72,7 @@ async def chat(
     async with open_model(provider, model, base_url=base_url, script=script) as answering:
         async with open_runtime(timeout=None) as runtime:
             terminal = runtime.terminals.add("you")
-            await offer_tools(runtime, workspace or (), database or ())
+            await offer_tools(runtime, map(str, workspace or ()), named_files(database or ()))
             _offer_people_and_agents(runtime, answering)
             agent = Agent(answering, id="chat", system=system or _SYSTEM, tools=runtime.tools, limit=limit)
             return await Chat(runtime.agents.add(agent), terminal, prompts, sys.stdout).talk()
