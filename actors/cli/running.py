@@ -26,7 +26,7 @@ from greenroom.actors.workflow.picture import picture_of
 from greenroom.protocol.errors import ConfigError
 from greenroom.protocol.workflows import WorkflowEvent
 
-__all__ = ["Place", "open_file", "run_at", "show_event"]
+__all__ = ["Place", "check_file", "open_file", "run_at", "show_event"]
 
 PAUSE: Final = 0.2
 """Seconds between two drawings."""
@@ -70,10 +70,15 @@ async def _open_place(place: Place) -> AsyncGenerator[Runtime]:
 @asynccontextmanager
 async def open_file(data: Path) -> AsyncGenerator[Runtime]:
     """A runtime on a file that is there already, to look at what it holds. Raises ConfigError DATA and JournalError."""
-    if not await trio.Path(data).is_file():
-        raise ConfigError("DATA", f"There is no file {data} in which runs are recorded.", {"file": str(data)})
+    await check_file(data)
     async with open_runtime(data=data) as runtime:
         yield runtime
+
+
+async def check_file(data: Path) -> None:
+    """Raise ConfigError DATA if there is no such file: opening it would make one, in which there are no runs."""
+    if not await trio.Path(data).is_file():
+        raise ConfigError("DATA", f"There is no file {data} in which runs are recorded.", {"file": str(data)})
 
 
 async def _serve(runtime: Runtime, place: Place) -> None:

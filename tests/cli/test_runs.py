@@ -137,6 +137,7 @@ def test_a_flat_list_of_steps_is_a_workflow(place: Callable[..., list[str]], tmp
         (["run", "-"], '{"steps": [{"name": "nothing"}]}', "nothing"),
         (["run", "-", "--functions", "no_such_module"], '{"steps": [{"name": "x"}]}', "cannot be imported"),
         (["runs", "--data", "no-such.db"], None, "There is no file"),
+        (["resume", "x", "--data", "no-such.db"], None, "There is no file"),
         (["signal", "x", "go", "so"], None, "A text is written"),
     ],
 )

@@ -12,7 +12,7 @@ from greenroom.actors.cli.files import read_object
 from greenroom.actors.cli.options import DEFAULT_URL, AsJson, JsonFile, Names, Url
 from greenroom.actors.cli.printing import print_json
 from greenroom.actors.cli.reach import reach
-from greenroom.actors.cli.running import Place, run_at
+from greenroom.actors.cli.running import Place, check_file, run_at
 from greenroom.actors.system import Runtime
 from greenroom.actors.workflow import Run
 from greenroom.actors.workflow.picture import find_run
@@ -120,6 +120,7 @@ async def resume(
         async with reach(url) as client:
             print_json(await client.resume_run(id))
         return 0
+    await check_file(data)
     place = Place(functions, data, terminal or (), port)
 
     async def take_up(runtime: Runtime) -> Run:
