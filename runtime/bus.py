@@ -118,11 +118,22 @@ class Next(Generic[R]):
     another one runs, or after the listener has returned.
     """
 
-    __slots__ = ("_beneath", "_event", "_state")
+    __slots__ = ("_event", "_innermost", "_listeners", "_payload", "_position", "_state")
 
-    def __init__(self, beneath: Callable[[], Awaitable[R]], event: str) -> None:
-        self._beneath = beneath
+    def __init__(
+        self,
+        event: str,
+        listeners: tuple[_Listener[Any], ...],
+        position: int,
+        payload: Any,
+        innermost: Callable[[], Awaitable[R]],
+    ) -> None:
         self._event = event
+        self._listeners = listeners
+        self._position = position
+        """Of the first listener that is beneath."""
+        self._payload = payload
+        self._innermost = innermost
         self._state: Literal["open", "running", "over"] = "open"
 
     async def __call__(self) -> R:
@@ -134,15 +145,23 @@ class Next(Generic[R]):
                 {"event": self._event},
             )
         self._state = "running"
+        listeners, position = self._listeners, self._position
         try:
-            return await self._beneath()
+            # All in this one coroutine, which is run for every listener of every call.
+            while position < len(listeners):
+                listener = listeners[position]
+                position += 1
+                if listener.listening:
+                    next = Next(self._event, listeners, position, self._payload, self._innermost)
+                    try:
+                        result: R = await listener.call(self._payload, next)
+                        return result
+                    finally:
+                        next._state = "over"
+            return await self._innermost()
         finally:
             if self._state == "running":
                 self._state = "open"
-
-    def end(self) -> None:
-        """The listener has returned."""
-        self._state = "over"
 
 
 Wrapping: TypeAlias = Callable[[P, Next[R]], Awaitable[R]]
@@ -335,20 +354,7 @@ def _waterfall(event: Event[Wrapping[P, R]]) -> Wrapped[P, R]:
     async def dispatch(payload: P, innermost: Callable[[], Awaitable[R]]) -> R:
         if not event.listeners:
             return await innermost()
-        listeners = event.hearing(payload)
-
-        async def run(position: int) -> R:
-            while position < len(listeners) and not listeners[position].listening:
-                position += 1
-            if position == len(listeners):
-                return await innermost()
-            next = Next(lambda: run(position + 1), event.name)
-            try:
-                return await listeners[position].call(payload, next)
-            finally:
-                next.end()
-
-        return await run(0)
+        return await Next(event.name, event.hearing(payload), 0, payload, innermost)()
 
     return dispatch
 

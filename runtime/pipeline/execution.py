@@ -160,7 +160,7 @@ class Execution:
     async def _run(self) -> Outcome:
         """Innermost: the tool, whose own errors are outcomes."""
         if self.call.stopped:
-            return self._remember(ABORTED_BEFORE)
+            return self._remember(ABORTED_BEFORE if self.state == "begun" else ABORTED)
         if self._grant == "spent":
             return self._remember(SPENT)
         if self._grant == "given":

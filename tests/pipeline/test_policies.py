@@ -381,6 +381,20 @@ async def test_a_success_is_none_once_the_call_is_stopped(track: Track) -> None:
     assert track.outcome.code == "ABORTED"
 
 
+async def test_a_call_that_is_stopped_between_two_runs_did_run(track: Track) -> None:
+    stop = Cancel()
+
+    async def twice(call: Invocation, next: Next[Outcome]) -> Outcome:
+        await next()
+        stop.set()
+        return await next()
+
+    track.bus.on(track.pipeline.execute, twice)
+    track.tool(boom)
+    assert "stopped while it ran" in await track.error(stop=stop)
+    assert track.outcome.code == "ABORTED"
+
+
 async def _later(stop: Cancel) -> None:
     await trio.sleep(1)
     stop.set()

@@ -87,7 +87,7 @@ class Spawned(Generic[T]):
                 self._outcome = outcome.Value(await fn(*args))
             except Exception as raised:
                 self._outcome = outcome.Error(raised)
-            except trio.Cancelled:
+            except (trio.Cancelled, BaseExceptionGroup):  # a group of nothing but cancellations: it is no Exception
                 self.cancelled = True
                 raise
 
