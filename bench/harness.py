@@ -60,7 +60,7 @@ class Sample(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """The medians of a figure's rounds, or why there are none."""
+    """The medians of a figure's rounds; and why there are none, or fewer of them than there should be."""
 
     value: float | None
     ratio: float | None
@@ -167,7 +167,8 @@ def workload(name: str) -> dict[str, Any]:
 def measure(figures: Mapping[str, Figure], seconds: float = SECONDS) -> dict[str, Measured]:
     """Do the rounds of all figures in turn, so that what disturbs the machine disturbs all of them alike.
 
-    A figure whose function raises, or whose rounds the seconds do not suffice for, has no medians but a failure.
+    A figure whose function raises has no medians but a failure. Where the seconds do not suffice for all rounds, as on
+    a busy machine, the medians are those of fewer, and the failure says of how many.
     """
     end = time.monotonic() + seconds
     samples: dict[str, list[Sample]] = {name: [] for name in figures}
@@ -182,20 +183,21 @@ def measure(figures: Mapping[str, Figure], seconds: float = SECONDS) -> dict[str
                     raise trio.TooSlowError
                 samples[name].append(figure.round(left))
             except (trio.TooSlowError, subprocess.TimeoutExpired):
-                failures[name] = f"its rounds did not end within {seconds:g} s"
+                failures[name] = f"{len(samples[name])} of its rounds ended within {seconds:g} s"
             except Exception as raised:
                 failures[name] = f"{type(raised).__name__}: {raised}"
+                samples[name].clear()
     return {name: _medians(samples[name], failures.get(name)) for name in figures}
 
 
 def _medians(samples: list[Sample], failure: str | None) -> Measured:
-    if failure is not None:
+    if not samples:
         return Measured(None, None, failure)
     value = statistics.median(sample.value for sample in samples)
     if not math.isfinite(value):
         return Measured(None, None, f"its value is {value}")
     ratios = [sample.ratio for sample in samples if sample.ratio is not None]
-    return Measured(value, statistics.median(ratios) if ratios else None)
+    return Measured(value, statistics.median(ratios) if ratios else None, failure)
 
 
 def _declare(name: str, function: F, figure: Figure) -> F:

@@ -16,7 +16,7 @@ from greenroom.runtime.tree import run_tree
 
 PAYLOAD = workload("one-field")["valid"]
 WRITERS, EACH = 1_000, 10
-ROWS = 150
+ROWS = 100
 
 DISK = "/var/tmp" if Path("/var/tmp").is_dir() else None
 """Where a temporary file lies on a disk, as /tmp need not."""

@@ -56,7 +56,7 @@ async def _seconds(phases: int, tasks: int, runs: int) -> float:
 @milliseconds("workflows/one-task")
 async def one_task() -> float:
     """One phase of one task."""
-    return await _seconds(1, 1, 200)
+    return await _seconds(1, 1, 100)
 
 
 @milliseconds("workflows/10x10")

@@ -134,7 +134,18 @@ class TestAFigure:
             await trio.sleep_forever()
 
         times("a")(hang)
-        assert measure(figures, seconds=0.05)["a"].failure == "its rounds did not end within 0.05 s"
+        assert measure(figures, seconds=0.05)["a"] == Measured(None, None, "0 of its rounds ended within 0.05 s")
+
+    def test_that_is_slow_is_the_median_of_the_rounds_that_ended(self, figures: dict[str, Figure]) -> None:
+        async def ever_slower() -> float:
+            calls.append(1)
+            if len(calls) == 3:
+                await trio.sleep_forever()
+            return float(len(calls))
+
+        calls: list[int] = []
+        times("a")(ever_slower)
+        assert measure(figures, seconds=1) == {"a": Measured(1.5, None, "2 of its rounds ended within 1 s")}
 
     def test_that_is_no_number_was_not_measured(self, figures: dict[str, Figure]) -> None:
         times("a")(lambda: math.nan)

@@ -126,7 +126,7 @@ class Writers:
         said: list[str] = []
         end = time.monotonic() + seconds
         while (line := self._next(end - time.monotonic())) is not None:
-            if line == "dead" and said and said[-1].startswith("dying "):
+            if line == "dead" and any(each.startswith("dying ") for each in said):
                 return said
             assert line != "dead", "the writer ended by itself; what it raised is on the standard error"
             said.append(line)
