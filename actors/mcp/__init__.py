@@ -6,16 +6,22 @@ these functions that is called; without it they raise ConfigError EXTRA, which s
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+import trio
+
 from greenroom.actors.mcp.extra import needing_mcp
+from greenroom.protocol.errors import ToolError
 from greenroom.runtime.tools import ToolManager
 
 if TYPE_CHECKING:
     from mcp.server import Server
 
-__all__ = ["mcp_server", "serve_stdio"]
+    from greenroom.actors.mcp.mounting import Ask, Endpoint, MountedServer
+
+__all__ = ["mcp_server", "mount_mcp", "serve_stdio"]
 
 
 def mcp_server(
@@ -53,3 +59,54 @@ async def serve_stdio(server: Server[Any], *, stdin: int = 0, stdout: int = 1) -
     with needing_mcp():
         from greenroom.actors.mcp.stdio import run_stdio
     await run_stdio(server, stdin=stdin, stdout=stdout)
+
+
+@asynccontextmanager
+async def mount_mcp(
+    tools: ToolManager,
+    name: str,
+    server: Endpoint,
+    *,
+    ask: Ask | None = None,
+    timeout: float | None = 60.0,
+    connect_timeout: float = 30.0,
+    token: str | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> AsyncGenerator[MountedServer]:
+    """The tools of an outside MCP server, in a registry for the length of the block, as `mcp__<name>__<tool>`.
+
+    `server` is the URL of a streamable HTTP server (`token` goes with each request, as a bearer), or a command and its
+    words, which is started with `environment` beside a few variables of this process's (PATH, HOME ...) and ended with
+    the block, or a server of the package in this process.
+
+    Arguments and results are checked against the tool's own schemas. A call takes `timeout` seconds at most (None: as
+    long as it takes). What the server wants to know of a person is put to `ask` as a form, such as
+    `partial(runtime.ask, "reviewer")`; while somebody is asked, the clock of the server's calls stands still. Without
+    `ask` the server is told that nobody can be asked.
+
+    Entering raises ToolError TOOL for a server that cannot be reached or does not speak MCP within `connect_timeout`
+    seconds. Calls raise ToolError: TOOL for what fails, for a server that breaks its own schema, and for one that has
+    gone; TOOL_TIMEOUT. A call that is cancelled is cancelled at the server. Nothing is left when the block ends.
+    """
+    with needing_mcp():
+        from greenroom.actors.mcp.mounting import MountedServer
+    mounted = MountedServer(tools, name, server, timeout=timeout, ask=ask, token=token, environment=environment)
+    failure: BaseException | None = None
+    async with trio.open_nursery() as nursery:
+        try:
+            with trio.move_on_after(connect_timeout) as connecting:
+                await nursery.start(mounted.run)
+            if connecting.cancelled_caught:
+                raise ToolError(
+                    "TOOL",
+                    f"The MCP server {name!r} did not speak MCP within {connect_timeout:g} s.",
+                    {"server": name},
+                )
+            yield mounted
+        except BaseException as error:  # outside of the nursery it comes out as it is, not as a group
+            failure = error
+        finally:
+            mounted.unmount()
+            nursery.cancel_scope.cancel()
+    if failure is not None:
+        raise failure

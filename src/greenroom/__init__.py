@@ -7,7 +7,7 @@ from greenroom.actors.client import Client, Reconnect, connect
 from greenroom.actors.client.prompt import PromptClient, open_prompt_client
 from greenroom.actors.database import Database, json_driver, memory_driver, sqlite_driver
 from greenroom.actors.gateway import Access, AccessToken, Gateway, GatewayLimits, read_tokens
-from greenroom.actors.mcp import mcp_server, serve_stdio
+from greenroom.actors.mcp import mcp_server, mount_mcp, serve_stdio
 from greenroom.actors.portal import Portal, portal
 from greenroom.actors.providers import ScriptedProvider, ScriptedTurn
 from greenroom.actors.relation import RelationManager
@@ -256,6 +256,7 @@ __all__ = [
     "mcp_server",
     "measure_tools",
     "memory_driver",
+    "mount_mcp",
     "open_prompt_client",
     "open_runtime",
     "parse_form",
