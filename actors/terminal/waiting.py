@@ -73,6 +73,7 @@ def _circle(from_: str | None, to: str, path: list[str]) -> TerminalDeadlock:
     return TerminalDeadlock(
         "DEADLOCK",
         f"{asker} cannot ask {to}: that would close a circle of waiting, {path_in_words(path)}. "
-        f"Answer what {asker} is being asked first, or decide without asking.",
+        f"{to} can answer only after {asker} is done: first answer what {asker} is being asked, "
+        "or decide without asking.",
         {"from": asker if from_ is None else from_, "to": to, "path": path},
     )
