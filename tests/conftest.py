@@ -25,6 +25,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         for name, number in marked_lines(item):
             if name not in ledger:
-                raise pytest.UsageError(f"{item.nodeid}: there is no {name!r}; there are: {', '.join(ledger)}")
+                raise LookupError(f"{item.nodeid}: there is no {name!r}; there are: {', '.join(ledger)}")
             if not 1 <= number <= ledger[name].lines:
-                raise pytest.UsageError(f"{item.nodeid}: {name} has lines 1 to {ledger[name].lines}, not {number}")
+                raise LookupError(f"{item.nodeid}: {name} has lines 1 to {ledger[name].lines}, not {number}")
