@@ -141,3 +141,19 @@ def test_the_package_reaches_the_folders_through_links(room: str) -> None:
         "keep symbolic links, as on Linux, macOS and WSL."
     )
     assert link.resolve() == ROOT / room
+
+
+def test_a_public_name_is_imported_when_it_is_used_and_every_one_is_there() -> None:
+    code = (
+        "import sys, greenroom\n"
+        "assert not {name for name in sys.modules if name.startswith('greenroom.')}\n"
+        "greenroom.parse_form\n"
+        "assert 'trio' not in sys.modules\n"
+        "for name in greenroom.__all__: getattr(greenroom, name)\n"
+        "print(*greenroom.__all__)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    stub = ast.parse((ROOT / "src" / "greenroom" / "__init__.pyi").read_text(encoding="utf-8"))
+    (told,) = [ast.literal_eval(node.value) for node in stub.body if isinstance(node, ast.Assign)]
+    assert done.stdout.split() == sorted(told)

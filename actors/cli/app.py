@@ -5,50 +5,38 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Awaitable, Callable
 from typing import Final, cast
 
 from cyclopts import App
 
-from greenroom.actors.cli.commands.answering import answer, attach, pending
-from greenroom.actors.cli.commands.asking import ask
-from greenroom.actors.cli.commands.chatting import chat
-from greenroom.actors.cli.commands.config import config_app
-from greenroom.actors.cli.commands.looking import tree
-from greenroom.actors.cli.commands.mcp import mcp
-from greenroom.actors.cli.commands.running import resume, run
-from greenroom.actors.cli.commands.runs import cancel, logs, runs, show, signal
-from greenroom.actors.cli.commands.serving import serve
-from greenroom.actors.cli.commands.tools import call, infer, tools
-from greenroom.actors.cli.demo import demo
 from greenroom.actors.cli.leaving import CTRL_C
 from greenroom.actors.cli.printing import print_error
 from greenroom.protocol.errors import ConfigError, GreenroomError
 
 __all__ = ["app", "main"]
 
-COMMANDS: Final[tuple[Callable[..., Awaitable[int]], ...]] = (
-    serve,
-    ask,
-    pending,
-    answer,
-    attach,
-    run,
-    runs,
-    show,
-    logs,
-    signal,
-    resume,
-    cancel,
-    tools,
-    call,
-    infer,
-    mcp,
-    chat,
-    tree,
-    demo,
-)
-"""Every command, in the order of the help."""
+COMMANDS: Final = {
+    "serve": "commands.serving",
+    "ask": "commands.asking",
+    "pending": "commands.answering",
+    "answer": "commands.answering",
+    "attach": "commands.answering",
+    "run": "commands.running",
+    "runs": "commands.runs",
+    "show": "commands.runs",
+    "logs": "commands.runs",
+    "signal": "commands.runs",
+    "resume": "commands.running",
+    "cancel": "commands.runs",
+    "tools": "commands.tools",
+    "call": "commands.tools",
+    "infer": "commands.tools",
+    "mcp": "commands.mcp",
+    "chat": "commands.chatting",
+    "tree": "commands.looking",
+    "demo": "demo",
+}
+"""Every command, in the order of the help, and the module of its function, imported when the command is called."""
 
 _UNWRITTEN: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 """Why a file does not take what is printed into it."""
@@ -61,10 +49,6 @@ See it happen, then serve a terminal, ask it from another shell, and answer:
     greenroom serve --terminal reviewer
     greenroom ask reviewer examples/release-review.json
     greenroom attach reviewer
-
-Run a workflow, which survives whatever ends its process:
-
-    greenroom run release.json --functions release --data release.db --terminal reviewer
 
 A gateway elsewhere is named by GREENROOM_URL, and a token for it is taken from GREENROOM_TOKEN.
 """
@@ -80,9 +64,9 @@ app = App(
     version_flags=["--version"],
     result_action="return_value",
 )
-for place, command in enumerate(COMMANDS):
-    app.command(command, sort_key=place)
-app.command(config_app)
+for place, (command, module) in enumerate(COMMANDS.items()):
+    app.command(f"greenroom.actors.cli.{module}:{command}", name=command, sort_key=place)
+app.command("greenroom.actors.cli.commands.config:config_app", name="config")
 
 
 def main() -> None:
@@ -91,8 +75,11 @@ def main() -> None:
     130 after Ctrl-C, and 128 and the signal's number where a command tidies up after a signal. What has failed is
     said in a sentence; a traceback is a bug.
     """
+    words = sys.argv[1:]
     try:
-        code = app(sys.argv[1:], backend="trio")
+        if not words or words[0] in app.help_flags:
+            app.resolved_commands()  # imports them: the help of all says of each what its function says
+        code = app(words, backend="trio")
         if sys.stdout is not None:
             sys.stdout.flush()
     except BaseException as error:

@@ -59,7 +59,7 @@ def test_ctrl_c_ends_a_command_that_reads_a_terminal(shared_server: Server, word
 
 
 def test_ctrl_c_while_the_program_is_imported_is_ctrl_c(tmp_path: Path) -> None:
-    (tmp_path / "sqlite_utils.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n", "utf-8")
+    (tmp_path / "trio_websocket.py").write_text("import signal\nsignal.raise_signal(signal.SIGINT)\n", "utf-8")
     ended = run("pending", PYTHONPATH=str(tmp_path))
     assert (ended.code, ended.out, ended.err) == (130, "", "")
 

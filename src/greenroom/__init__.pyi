@@ -1,0 +1,279 @@
+"""The public names, and where each lives."""
+
+from .actors.agent import Agent, AgentRegistry, AgentRun, Conversation, ConversationManager
+from .actors.approver import terminal_approver
+from .actors.bridge import asgi_app, terminal_routes
+from .actors.client import Client, Reconnect, connect
+from .actors.client.prompt import PromptClient, open_prompt_client
+from .actors.database import Database, json_driver, memory_driver, sqlite_driver
+from .actors.gateway import Access, AccessToken, Gateway, GatewayLimits, read_tokens
+from .actors.mcp import mcp_server, mount_mcp, serve_stdio
+from .actors.portal import Portal, portal
+from .actors.providers import ScriptedProvider, ScriptedTurn
+from .actors.relation import RelationManager
+from .actors.system import Runtime, open_runtime
+from .actors.terminal import MemoryTerminalStore, Terminal, TerminalManager, TerminalStore
+from .actors.toolbox.agent import agent_tool
+from .actors.toolbox.answer import answer_tool
+from .actors.toolbox.ask import ask_tool, infer_terminal_code
+from .actors.toolbox.database import database_tool
+from .actors.toolbox.describe import describe_tool
+from .actors.toolbox.endpoint import endpoint_tool
+from .actors.toolbox.infer import infer_tool
+from .actors.toolbox.relation import relation_tool
+from .actors.toolbox.workflow import agent_function, workflow_functions, workflow_tool
+from .actors.toolbox.workspace import workspace_tool
+from .actors.workflow import (
+    MemoryWorkflowStore,
+    Permanent,
+    RetryAfter,
+    Run,
+    TaskController,
+    WorkflowManager,
+    WorkflowRunner,
+    WorkflowStore,
+)
+from .actors.workspace import Workspace, WorkspaceManager
+from .protocol.access import Grants
+from .protocol.agents import (
+    AgentResult,
+    Authority,
+    Budget,
+    ChatMessage,
+    MessageInput,
+    Progress,
+    ProviderResult,
+    Rule,
+    Scope,
+    Usage,
+    Window,
+)
+from .protocol.database import Condition, Order, Query
+from .protocol.errors import (
+    ActorDeadlock,
+    ActorError,
+    AgentError,
+    AgentJobError,
+    ConfigError,
+    ConversationError,
+    DatabaseError,
+    Deadlock,
+    FormError,
+    GreenroomError,
+    PatternError,
+    ProviderError,
+    RelationError,
+    RpcError,
+    TerminalDeadlock,
+    TerminalError,
+    ToolDeadlock,
+    ToolError,
+    WorkflowError,
+    WorkspaceError,
+)
+from .protocol.forms import FieldError, Form, FormSchema, parse_form
+from .protocol.relations import belongs_to, has_many, has_morph, has_one, has_through
+from .protocol.schemas.infer import infer_schema
+from .protocol.terminals import AnswerFailure, AnswerRefusal, AnswerResult, AnswerSuccess, PendingForm
+from .protocol.tools import ToolCall, ToolDefinition, ToolFailure, ToolResult, ToolSuccess
+from .protocol.tree import TreeSnapshot
+from .protocol.workflows import Workflow, WorkflowDefinition, WorkflowResult, WorkflowSnapshot
+from .runtime.actor import Actor, Leaf, handles
+from .runtime.answers import answer_of
+from .runtime.bus import Bus, Next
+from .runtime.cancel import Cancel
+from .runtime.context import current_actor
+from .runtime.messages import Message, Request, Withdrawn
+from .runtime.pipeline.approvals import ApprovalRequest, Decision
+from .runtime.pipeline.execution import conclude_turn, current_invocation, defer_context
+from .runtime.pipeline.handling import Card, Handling
+from .runtime.pipeline.invocations import Invocation, Settled
+from .runtime.pipeline.outcomes import Outcome, ToolFail, ToolOk
+from .runtime.pipeline.pipeline import Pipeline
+from .runtime.pipeline.snapshot import thaw
+from .runtime.pipeline.verdicts import Accept, Allow, Ask, Block, Deny, Review, Verdict
+from .runtime.policies import (
+    CheckedRecorder,
+    LocalSpill,
+    RepeatReminder,
+    SpillStore,
+    measure_tools,
+    retry_policy,
+    spill_policy,
+    timeout_policy,
+)
+from .runtime.ref import Ref
+from .runtime.reply import Reply
+from .runtime.restart import Restart
+from .runtime.tools import Tool, ToolManager, tool_function
+from .runtime.tree import Tree, run_tree
+
+__all__ = [
+    "Accept",
+    "Access",
+    "AccessToken",
+    "Actor",
+    "ActorDeadlock",
+    "ActorError",
+    "Agent",
+    "AgentError",
+    "AgentJobError",
+    "AgentRegistry",
+    "AgentResult",
+    "AgentRun",
+    "Allow",
+    "AnswerFailure",
+    "AnswerRefusal",
+    "AnswerResult",
+    "AnswerSuccess",
+    "ApprovalRequest",
+    "Ask",
+    "Authority",
+    "Block",
+    "Budget",
+    "Bus",
+    "Cancel",
+    "Card",
+    "ChatMessage",
+    "CheckedRecorder",
+    "Client",
+    "Condition",
+    "ConfigError",
+    "Conversation",
+    "ConversationError",
+    "ConversationManager",
+    "Database",
+    "DatabaseError",
+    "Deadlock",
+    "Decision",
+    "Deny",
+    "FieldError",
+    "Form",
+    "FormError",
+    "FormSchema",
+    "Gateway",
+    "GatewayLimits",
+    "Grants",
+    "GreenroomError",
+    "Handling",
+    "Invocation",
+    "Leaf",
+    "LocalSpill",
+    "MemoryTerminalStore",
+    "MemoryWorkflowStore",
+    "Message",
+    "MessageInput",
+    "Next",
+    "Order",
+    "Outcome",
+    "PatternError",
+    "PendingForm",
+    "Permanent",
+    "Pipeline",
+    "Portal",
+    "Progress",
+    "PromptClient",
+    "ProviderError",
+    "ProviderResult",
+    "Query",
+    "Reconnect",
+    "Ref",
+    "RelationError",
+    "RelationManager",
+    "RepeatReminder",
+    "Reply",
+    "Request",
+    "Restart",
+    "RetryAfter",
+    "Review",
+    "RpcError",
+    "Rule",
+    "Run",
+    "Runtime",
+    "Scope",
+    "ScriptedProvider",
+    "ScriptedTurn",
+    "Settled",
+    "SpillStore",
+    "TaskController",
+    "Terminal",
+    "TerminalDeadlock",
+    "TerminalError",
+    "TerminalManager",
+    "TerminalStore",
+    "Tool",
+    "ToolCall",
+    "ToolDeadlock",
+    "ToolDefinition",
+    "ToolError",
+    "ToolFail",
+    "ToolFailure",
+    "ToolManager",
+    "ToolOk",
+    "ToolResult",
+    "ToolSuccess",
+    "Tree",
+    "TreeSnapshot",
+    "Usage",
+    "Verdict",
+    "Window",
+    "Withdrawn",
+    "Workflow",
+    "WorkflowDefinition",
+    "WorkflowError",
+    "WorkflowManager",
+    "WorkflowResult",
+    "WorkflowRunner",
+    "WorkflowSnapshot",
+    "WorkflowStore",
+    "Workspace",
+    "WorkspaceError",
+    "WorkspaceManager",
+    "agent_function",
+    "agent_tool",
+    "answer_of",
+    "answer_tool",
+    "asgi_app",
+    "ask_tool",
+    "belongs_to",
+    "conclude_turn",
+    "connect",
+    "current_actor",
+    "current_invocation",
+    "database_tool",
+    "defer_context",
+    "describe_tool",
+    "endpoint_tool",
+    "handles",
+    "has_many",
+    "has_morph",
+    "has_one",
+    "has_through",
+    "infer_schema",
+    "infer_terminal_code",
+    "infer_tool",
+    "json_driver",
+    "mcp_server",
+    "measure_tools",
+    "memory_driver",
+    "mount_mcp",
+    "open_prompt_client",
+    "open_runtime",
+    "parse_form",
+    "portal",
+    "read_tokens",
+    "relation_tool",
+    "retry_policy",
+    "run_tree",
+    "serve_stdio",
+    "spill_policy",
+    "sqlite_driver",
+    "terminal_approver",
+    "terminal_routes",
+    "thaw",
+    "timeout_policy",
+    "tool_function",
+    "workflow_functions",
+    "workflow_tool",
+    "workspace_tool",
+]
