@@ -1,9 +1,29 @@
 """greenroom: agents, people and workflow runs ask each other whole forms, and nobody waits in a circle.
 
-The names are in `__init__.pyi`, each with the module that holds it, which is imported when the name is first used: who
-needs the client alone does not wait for databases and models. With EAGER_IMPORT=1 in the environment all are at once.
+The names are in `__init__.pyi`, where type checkers find them too, each with the module that holds it. That is imported
+when the name is first used: who needs the client alone does not wait for databases and models.
 """
 
-import lazy_loader  # pyright: ignore[reportMissingTypeStubs]  # it has none
+import ast
+from importlib import import_module
+from pathlib import Path
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)  # pyright: ignore[reportUnknownVariableType]
+_PLACES = {
+    alias.name: f"{__name__}.{node.module}"
+    for node in ast.parse(Path(__file__).with_suffix(".pyi").read_text("utf-8")).body
+    if isinstance(node, ast.ImportFrom)
+    for alias in node.names
+}
+
+__all__ = sorted(_PLACES)  # pyright: ignore[reportUnsupportedDunderAll]  # it reads the stub
+
+
+def __getattr__(name: str) -> object:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(_PLACES[name]), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PLACES})
