@@ -13,7 +13,7 @@ from typing import Any, final
 import msgspec
 
 from greenroom.actors.agent import AgentManager
-from greenroom.actors.gateway import Access, Gateway, GatewayLimits, Services, open_gateway
+from greenroom.actors.gateway import Access, Gateway, GatewayLimits, Mount, Services, open_gateway
 from greenroom.actors.terminal import (
     ASKS,
     TERMINALS,
@@ -116,13 +116,15 @@ class Runtime:
         limits: GatewayLimits | None = None,
         access: Access | None = None,
         tls: ssl.SSLContext | None = None,
+        mounts: Iterable[Mount] = (),
         name: str = "gateway",
     ) -> Gateway:
         """Let programs and people in, at `gateway.url`; port 0 is a free one. See `open_gateway`.
 
         Without `access` tokens every program of this machine may do everything, and nobody else reaches it.
 
-        It serves until the runtime ends, or until `gateway.stop()`.
+        `mounts` add what is at further paths, such as an MCP endpoint. It serves until the runtime ends, or until
+        `gateway.stop()`.
         """
         return await open_gateway(
             self.tree,
@@ -135,6 +137,7 @@ class Runtime:
             limits=limits,
             access=access,
             tls=tls,
+            mounts=mounts,
         )
 
     def snapshot(self) -> TreeSnapshot:

@@ -4,13 +4,14 @@ from greenroom.actors.client.socket import SocketLimits
 from greenroom.actors.gateway.access import Access, AccessToken, read_tokens
 from greenroom.actors.gateway.connection import GatewayLimits
 from greenroom.actors.gateway.handlers import Services
-from greenroom.actors.gateway.listener import Gateway, open_gateway
+from greenroom.actors.gateway.listener import Gateway, Mount, open_gateway
 
 __all__ = [
     "Access",
     "AccessToken",
     "Gateway",
     "GatewayLimits",
+    "Mount",
     "Services",
     "SocketLimits",
     "open_gateway",

@@ -6,8 +6,8 @@ import errno
 import logging
 import socket
 import ssl
-from collections.abc import Iterable, Sequence
-from typing import Final, final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, TypeAlias, final
 
 import trio
 
@@ -38,6 +38,9 @@ SILENCE: Final = 30_000
 other way to notice. It is two periods of its signs of life."""
 
 logger = logging.getLogger("greenroom.gateway")
+
+Mount: TypeAlias = Callable[[Routes, Access], None]
+"""Adds what is at further paths of a gateway with these tokens."""
 
 
 class Place(Actor):
@@ -132,11 +135,13 @@ async def open_gateway(
     limits: GatewayLimits | None = None,
     access: Access | None = None,
     tls: ssl.SSLContext | None = None,
+    mounts: Iterable[Mount] = (),
 ) -> Gateway:
     """Listen at `host` and `port` (0: a free one), as the actor `/<name>`; accepting has begun when it returns.
 
     `access` are the tokens; without any, whoever reaches the gateway may do everything, and it listens at this
     machine's own addresses only. `tls` is the server's side of TLS, with its certificate loaded.
+    `mounts` add routes of their own; the fence is before them, the tokens are theirs to ask for.
 
     Raises ConfigError: BIND for a host that other machines can reach while there are no tokens, TRUST for a trusted
     host or origin that is not written as browsers send it. Raises OSError if the port is taken, and ActorError EXISTS
@@ -147,6 +152,8 @@ async def open_gateway(
     add_page(routes)
     limits = limits or GatewayLimits()
     add_bridge(routes, services.terminals, access, limits)
+    for mount in mounts:
+        mount(routes, access)
     fence, doorstep = Fence(trusted_hosts, trusted_origins), Doorstep(limits.waiting)
     front = Front(tree, services, fence, access, routes, limits, tls, doorstep)
     if access.open and not is_loopback(host):

@@ -19,9 +19,10 @@ from greenroom.runtime.tools import ToolManager
 if TYPE_CHECKING:
     from mcp.server import Server
 
+    from greenroom.actors.mcp.http import McpEndpoint
     from greenroom.actors.mcp.mounting import Ask, Endpoint, MountedServer
 
-__all__ = ["mcp_server", "mount_mcp", "serve_stdio"]
+__all__ = ["mcp_endpoint", "mcp_server", "mount_mcp", "serve_stdio"]
 
 
 def mcp_server(
@@ -61,6 +62,17 @@ async def serve_stdio(server: Server[Any], *, stdin: int = 0, stdout: int = 1) -
     await run_stdio(server, stdin=stdin, stdout=stdout)
 
 
+def mcp_endpoint(server: Server[Any]) -> McpEndpoint:
+    """An actor that serves MCP clients over streamable HTTP, at `/mcp` of gateways: spawn it, and then
+
+    `runtime.serve(mounts=[endpoint.mount])`. The gateway's fence and tokens hold there; a token's grants say which
+    tools are shown and called.
+    """
+    with needing_mcp():
+        from greenroom.actors.mcp.http import McpEndpoint
+    return McpEndpoint(server)
+
+
 @asynccontextmanager
 async def mount_mcp(
     tools: ToolManager,
@@ -90,6 +102,7 @@ async def mount_mcp(
     """
     with needing_mcp():
         from greenroom.actors.mcp.mounting import MountedServer
+
     mounted = MountedServer(tools, name, server, timeout=timeout, ask=ask, token=token, environment=environment)
     failure: BaseException | None = None
     async with trio.open_nursery() as nursery:

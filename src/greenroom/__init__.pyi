@@ -7,7 +7,7 @@ from .actors.client import Client, Reconnect, connect
 from .actors.client.prompt import PromptClient, open_prompt_client
 from .actors.database import Database, json_driver, memory_driver, sqlite_driver
 from .actors.gateway import Access, AccessToken, Gateway, GatewayLimits, read_tokens
-from .actors.mcp import mcp_server, mount_mcp, serve_stdio
+from .actors.mcp import mcp_endpoint, mcp_server, mount_mcp, serve_stdio
 from .actors.portal import Portal, portal
 from .actors.providers import ScriptedProvider, ScriptedTurn
 from .actors.relation import RelationManager
@@ -253,6 +253,7 @@ __all__ = [
     "infer_terminal_code",
     "infer_tool",
     "json_driver",
+    "mcp_endpoint",
     "mcp_server",
     "measure_tools",
     "memory_driver",

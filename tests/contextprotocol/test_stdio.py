@@ -52,6 +52,21 @@ async def test_the_tools_and_terminals_of_a_gateway_are_served(shared_server: Se
     assert (nobody.is_error, "reviewer" in texts(nobody)[0]) == (True, True), "it names the terminals there are"
 
 
+async def test_it_serves_http_until_it_is_stopped() -> None:
+    process = begin("mcp", "--http")
+    try:
+        assert process.stdout is not None
+        url = await trio.to_thread.run_sync(process.stdout.readline)
+        with trio.fail_after(30):
+            async with Client(url.strip()) as mcp:
+                assert [tool.name for tool in (await mcp.list_tools()).tools] == ["ask", "describe", "infer"]
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 128 + signal.SIGTERM
+    finally:
+        process.kill()
+        process.communicate(timeout=10)
+
+
 def talk(*lines: str) -> tuple[list[dict[str, object]], int]:
     """What it answers to these lines before its input ends, and its exit code."""
     done = subprocess.run([GREENROOM, "mcp"], input="".join(lines), capture_output=True, text=True, timeout=30)

@@ -6,18 +6,20 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Annotated
 
+import trio
 from cyclopts import Parameter
+from cyclopts.validators import Number
 from rich.console import Console as Screen
 
 from greenroom.actors.cli.leaving import race, until_signalled
 from greenroom.actors.cli.offering import named_files, offer_tools
 from greenroom.actors.cli.options import Seconds
 from greenroom.actors.cli.reach import reach
-from greenroom.actors.mcp import mcp_server, serve_stdio
+from greenroom.actors.gateway import Access, read_tokens
+from greenroom.actors.mcp import mcp_endpoint, mcp_server, serve_stdio
 from greenroom.actors.mcp.remote import gateway_tools
 from greenroom.actors.system import open_runtime
 from greenroom.actors.toolbox.ask import ask_tool
-from greenroom.runtime.tools import ToolManager
 
 __all__ = ["mcp"]
 
@@ -31,8 +33,11 @@ async def mcp(
     database: Annotated[list[str] | None, Parameter(negative=())] = None,
     data: Path | None = None,
     timeout: Seconds = 300.0,
+    http: Annotated[bool, Parameter(negative=())] = False,
+    port: Annotated[int, Parameter(validator=Number(gte=0, lte=65_535))] = 0,
+    tokens: Path | None = None,
 ) -> int:
-    """Serve tools to the MCP client that starts this command, over standard input and output.
+    """Serve tools to the MCP client that starts this command, over standard input and output; or with --http to any.
 
     What a model asks `person` with the tool `ask` is put into the client's own dialog, if it has one and the dialog can
     hold the form; otherwise it is asked at the terminal, in a browser, and the result says so.
@@ -61,23 +66,40 @@ async def mcp(
         The file in which durable asks are recorded.
     timeout
         Seconds until an unanswered form expires; 0 means never.
+    http
+        Serve streamable HTTP at /mcp of this machine instead, and print the address; until Ctrl-C or SIGTERM.
+    port
+        The port to listen on, for HTTP and for people's browsers; 0 takes a free one.
+    tokens
+        A TOML file of access tokens, as `greenroom serve` takes it; a client sends its own as a bearer. Without it
+        every program of this machine may call every tool.
     """
     people = person or ["person"]
     limit = timeout or None
 
+    access = None if tokens is None else Access(await trio.to_thread.run_sync(read_tokens, tokens))
+
     async def serve() -> int:
         async with AsyncExitStack() as stack:
-            tools, place = ToolManager(), f" of the gateway at {url}"
+            runtime = await stack.enter_async_context(open_runtime(data=data, timeout=limit, tune_gc=True))
+            tools = runtime.tools
             if url is not None:
                 tools = await gateway_tools(await stack.enter_async_context(reach(url)))
             else:
-                runtime = await stack.enter_async_context(open_runtime(data=data, timeout=limit, tune_gc=True))
                 for name in dict.fromkeys((*people, *(terminal or ()))):
                     runtime.terminals.add(name)
-                tools = runtime.tools
                 tools.add(ask_tool(runtime.terminals, None))
                 await offer_tools(runtime, map(str, workspace or ()), named_files(database or ()))
-                gateway = await runtime.serve()
+            if http:
+                where = f" of the gateway at {url}" if url is not None else " (in a browser, at this server's address)"
+                endpoint = mcp_endpoint(mcp_server(tools, people=people, timeout=limit, place=where))
+                runtime.spawn(endpoint, "mcp")
+                gateway = await runtime.serve(port=port, access=access, mounts=[endpoint.mount])
+                print(f"http://{gateway.authority}/mcp", flush=True)
+                await trio.sleep_forever()
+            place = f" of the gateway at {url}"
+            if url is None:
+                gateway = await runtime.serve(port=port, access=access)
                 place = f" (http://{gateway.authority}/)"
                 Screen(stderr=True).print(f"Forms are answered at http://{gateway.authority}/ too.", style="dim")
             await serve_stdio(mcp_server(tools, people=people, timeout=limit, place=place))
