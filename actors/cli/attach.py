@@ -38,7 +38,7 @@ def choose_prompts() -> Prompts:
             "CONSOLE", "There is nothing to read answers from: let standard input be a terminal, a file or a pipe."
         )
     if not sys.stdin.isatty():
-        return LinePrompts(LineReader(sys.stdin.fileno()), sys.stdout)
+        return LinePrompts(LineReader(sys.stdin.fileno()), sys.stdout, strict=True, notes=sys.stderr)
     screen = next((stream for stream in (sys.stdout, sys.stderr) if stream.isatty()), None)
     if screen is None:
         raise ConfigError(
@@ -61,16 +61,18 @@ def _at_terminal(stdin: TextIO, screen: TextIO) -> Prompts:
     return TtyPrompts(stdin, screen)
 
 
-async def drive(client: Client, name: str, prompts: Prompts) -> int:
+async def drive(client: Client, name: str, prompts: Prompts, *, once: bool = False) -> int:
     """Put the forms of a terminal to whoever is at the prompts, until they leave; the exit code.
 
-    0: they left. 1: the input ended and left a form unanswered. 130: Ctrl-C. 143 and 129: SIGTERM and SIGHUP. What was
-    not answered stays parked. While the connection is lost the form at hand stays, and its answer waits. Raises what
-    `Client.attach` raises, and RpcError CLOSED when the client gives up.
+    With `once` it ends as soon as no form waits that has not had its turn.
+
+    0: they left, or it ended so. 1: the input ended and left a form unanswered. 130: Ctrl-C. 143 and 129: SIGTERM and
+    SIGHUP. What was not answered stays parked. While the connection is lost the form at hand stays, and its answer
+    waits. Raises what `Client.attach` raises, and RpcError CLOSED when the client gives up.
     """
     async with client.attach(name) as terminal:
         prompts.say(f"Attached to {wording.seen(name)}. What you do not answer stays; leave with Ctrl-C.", "help")
-        sitting = _Sitting(client, terminal, prompts)
+        sitting = _Sitting(client, terminal, prompts, once=once)
         try:
             return await race(sitting.hear, sitting.sit, until_signalled)
         except TerminalError as error:
@@ -84,11 +86,12 @@ async def drive(client: Client, name: str, prompts: Prompts) -> int:
 class _Sitting:
     """One person at one terminal, and the form at hand."""
 
-    def __init__(self, client: Client, terminal: AttachedTerminal, prompts: Prompts) -> None:
+    def __init__(self, client: Client, terminal: AttachedTerminal, prompts: Prompts, *, once: bool) -> None:
         self._client = client
         self._terminal = terminal
         self._prompts = prompts
         self._console = Console(prompts)
+        self._once = once
         self._news = trio.Event()
         self._done: set[str] = set()
         """Forms that have had their turn. One that was answered may be listed for a moment longer."""
@@ -123,13 +126,14 @@ class _Sitting:
         return 0
 
     async def _next(self) -> PendingForm | None:
-        """The form that has waited longest, as soon as there is one; None when the person has left."""
+        """The form that has waited longest, as soon as there is one; None when the person has left, or was to answer
+        once and has."""
         while True:
             self._news = trio.Event()
             for record in self._terminal.pending.values():
                 if record.id not in self._done:
                     return record
-            if not await race(self._hears_of_one, self._leaves):
+            if self._once or not await race(self._hears_of_one, self._leaves):
                 return None
 
     async def _hears_of_one(self) -> bool:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
 from typing import Final, TextIO, final
 
 import trio
 
 from greenroom.actors.console import wording
+from greenroom.actors.console.choosing import chosen, picked, picks, ticked
 from greenroom.actors.console.prompts import Prompts, Tone
 from greenroom.protocol.forms import (
     CheckboxField,
     ConfirmField,
     EditorField,
-    FieldChoice,
     FileField,
     FormField,
     SelectField,
@@ -27,7 +26,6 @@ from greenroom.protocol.text import trim
 __all__ = ["LinePrompts", "LineReader"]
 
 _CHUNK: Final = 65_536
-_ORDINAL: Final = re.compile("[0-9]{1,9}")
 _END_OF_TEXT: Final = "."
 _CONFIRMED: Final = {"y": True, "yes": True, "n": False, "no": False}
 
@@ -67,12 +65,15 @@ class LineReader:
         text, self._unread = bytes(self._unread), bytearray()
         return text.decode("utf-8", "surrogateescape")
 
-    async def wait_ended(self) -> None:
-        """Wait for the end of the input; for ever, if something is left before it. Cancelled, nothing is lost."""
+    async def lines_left(self) -> int:
+        """How many lines have come that nobody has read, as soon as there is one; 0 at the end.
+
+        A line that has only begun counts. Waits without a deadline; cancelled, nothing is lost.
+        """
         while not self._unread:
             if not await self._read():
-                return
-        await trio.sleep_forever()
+                return 0
+        return self._unread.count(b"\n") + (not self._unread.endswith(b"\n"))
 
     def _take(self, size: int) -> str:
         line = bytes(self._unread[:size])
@@ -101,11 +102,19 @@ class LinePrompts(Prompts):
 
     An editor takes lines up to one that is a single `.`, and a choice of several files up to an empty one; the end of
     the input ends both, too, but is an answer to nothing by itself.
+
+    With `strict`, as at the command line, a choice is named by its number, its value or its label, an empty line is its
+    default, and any other line is refused. Without it a line is read leniently: a choice is the number that the line
+    begins with, and any other line is none. `notes`, if given, is told of lines that are left between two forms.
     """
 
-    def __init__(self, reader: LineReader, out: TextIO) -> None:
+    def __init__(self, reader: LineReader, out: TextIO, *, strict: bool = False, notes: TextIO | None = None) -> None:
         self._reader = reader
         self._out = out
+        self._strict = strict
+        self._notes = notes
+        self._left = 0
+        """How many lines were left when that was last told."""
 
     @property
     def ended(self) -> bool:
@@ -118,7 +127,10 @@ class LinePrompts(Prompts):
         print(text, file=self._out, flush=True)
 
     async def wait_left(self) -> None:
-        await self._reader.wait_ended()
+        left = await self._reader.lines_left()
+        if left:
+            self._tell_left(left)
+            await trio.sleep_forever()
 
     async def ask(self, field: FormField, held: Value | None) -> Value | None:
         """An answer as its control reads it from lines. Raises EOFError if there is no line for it."""
@@ -134,11 +146,9 @@ class LinePrompts(Prompts):
             case ConfirmField():
                 return _confirmed(field, await self._line())
             case SelectField() if field.open is not True:
-                return _pick(wording.offered(field), await self._line())
+                return (chosen if self._strict else picked)(field, await self._line())
             case CheckboxField():
-                choices = wording.offered(field)
-                picks = [_pick(choices, part) for part in (await self._line()).split(",")]
-                return [pick for pick in picks if pick is not None]
+                return (ticked if self._strict else picks)(field, await self._line())
             case _:
                 return _or_default(field, await self._line())
 
@@ -156,7 +166,10 @@ class LinePrompts(Prompts):
                 for choice in wording.offered(field):
                     self.say(f"  {wording.offer_text(choice)}")
             case SelectField() | CheckboxField():
-                self.say(prompt)  # an empty line is not the default here
+                if self._strict:
+                    self._show_typed(field, prompt)
+                else:
+                    self.say(prompt)  # an empty line is not the default here
                 for number, choice in enumerate(wording.offered(field), 1):
                     help = wording.help_text(choice)
                     self.say(f"  {number}. {wording.choice_text(choice)}" + (f": {help}" if help else ""))
@@ -166,6 +179,12 @@ class LinePrompts(Prompts):
     def _show_typed(self, field: FormField, prompt: str) -> None:
         default = wording.default_text(field)
         self.say(f"{prompt} [{default}]" if default else prompt)
+
+    def _tell_left(self, left: int) -> None:
+        if self._notes is not None and left != self._left:
+            told = "1 line of the input is" if left == 1 else f"{left} lines of the input are"
+            print(f"{told} left; waiting for the next form.", file=self._notes, flush=True)
+        self._left = left
 
     async def _line(self) -> str:
         line = await self._reader.line()
@@ -190,10 +209,3 @@ def _or_default(field: FormField, text: str) -> Value | None:
 def _confirmed(field: ConfirmField, text: str) -> bool | str:
     word = trim(text).lower()
     return _CONFIRMED.get(word, text) if word else field.default is True
-
-
-def _pick(choices: list[FieldChoice], text: str) -> str | None:
-    """The value of the choice whose number the text begins with."""
-    ordinal = _ORDINAL.match(trim(text))
-    number = int(ordinal[0]) if ordinal else 0
-    return choices[number - 1].value if 0 < number <= len(choices) else None

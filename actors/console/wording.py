@@ -67,7 +67,7 @@ _UNHELD: Final[dict[type[FormField], str]] = {
     DatetimeField: "Enter a date and a time like 2026-03-31T09:30.",
     ColorField: "Enter a color like #00ff80.",
     ConfirmField: "Answer yes or no.",
-    CheckboxField: "Choose each at most once.",
+    CheckboxField: "Choose any of what is on offer, each at most once.",
     SelectField: "Enter one that is on offer.",
 }
 
@@ -138,8 +138,11 @@ def default_text(field: FormField) -> str:
     """What no answer stands for, if the field declares it and it leaves anything to see."""
     if isinstance(field, PasswordField | FileField) or field.default is UNSET:
         return ""
-    default = field.default
-    return value_text(list(default) if isinstance(default, tuple) else default)
+    default = list(field.default) if isinstance(field.default, tuple) else field.default
+    if isinstance(field, CheckboxField) or (isinstance(field, SelectField) and field.open is not True):
+        values = default if isinstance(default, list) else [default]
+        return shortened(", ".join(choice_text(choice) for choice in offered(field) if choice.value in values))
+    return value_text(default)
 
 
 def value_text(value: Value | None) -> str:

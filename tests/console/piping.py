@@ -47,11 +47,11 @@ class Walk:
         return self._out.getvalue().splitlines()
 
 
-async def walk(schema: Mapping[str, Any] | Form, text: str | bytes) -> Walk:
+async def walk(schema: Mapping[str, Any] | Form, text: str | bytes, *, strict: bool = False) -> Walk:
     """Walk through a form with these lines. Raises what the walk raises."""
     form = schema if isinstance(schema, Form) else Form(schema)
     result = Walk(form, io.StringIO())
     with piped(text) as reader:
-        result.values = await Console(LinePrompts(reader, result._out)).ask(form)
+        result.values = await Console(LinePrompts(reader, result._out, strict=strict)).ask(form)
         result.left = await reader.rest() or ""
     return result

@@ -381,6 +381,30 @@ async def test_a_default_that_is_taken_away_is_not_sent(desk: Desk) -> None:
     assert await asked.answer() == {}
 
 
+async def test_wrong_choices_are_refused_by_name_and_the_form_still_waits(desk: Desk) -> None:
+    choices = [{"value": "a", "label": "A"}, {"value": "b", "label": "B"}]
+    await desk.ask(
+        form_of(
+            {"control": "checkbox", "name": "notify", "choices": choices},
+            {"control": "select", "name": "s", "choices": choices},
+        )
+    )
+    done = await desk.pipes("users,support\n2 bananas\n", "attach", "ops")
+    assert done.returncode == 1
+    told = done.stdout.decode()
+    assert "notify: Choose any of what is on offer" in told
+    assert "s: Enter one that is on offer." in told
+    assert len(desk.pending()) == 1
+
+
+async def test_once_ends_when_nothing_waits_though_lines_are_left(desk: Desk) -> None:
+    first, second = await desk.ask(NAME), await desk.ask(AGREE)
+    done = await desk.pipes("Ada\ny\nmore\n", "attach", "ops", "--once")
+    assert done.returncode == 0
+    assert await first.answer() == {"name": "Ada"}
+    assert await second.answer() == {"agree": True}
+
+
 async def test_a_pipe_that_stays_open_waits_for_forms_and_is_withdrawn_from(desk: Desk) -> None:
     process = await trio.lowlevel.open_process(
         [desk.greenroom, "attach", "ops"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.actors.console import LineReader
+from greenroom.actors.console import LinePrompts, LineReader
 from greenroom.protocol.errors import FormError
 from greenroom.protocol.forms import Form
 from tests.console.piping import form_of, piped, walk
@@ -129,7 +130,7 @@ async def test_too_many_ticks_are_refused_with_the_limit_and_a_repeat_is_refused
     assert [line for line in done.lines if line.startswith("x:")] == [
         too_many,
         too_many,
-        "x: Choose each at most once.",
+        "x: Choose any of what is on offer, each at most once.",
     ]
 
 
@@ -221,13 +222,85 @@ async def test_a_cancelled_read_loses_nothing(autojump_clock: object) -> None:
     os.close(source)
 
 
-async def test_the_end_is_waited_for_only_while_nothing_is_left(autojump_clock: object) -> None:
+async def test_lines_that_are_left_are_counted_as_soon_as_there_is_one() -> None:
     with piped("") as reader:
-        await reader.wait_ended()
+        assert await reader.lines_left() == 0
         assert reader.ended
-    with piped("left\n") as reader:
-        with trio.move_on_after(60) as scope:
-            await reader.wait_ended()
-        assert scope.cancelled_caught
+    with piped("left\nbegun") as reader:
+        assert await reader.lines_left() == 2
         assert await reader.line() == "left"
-        await reader.wait_ended()
+        assert await reader.lines_left() == 1
+
+
+async def test_whoever_waits_between_two_forms_with_lines_left_is_told_so_once(autojump_clock: object) -> None:
+    notes = io.StringIO()
+    with piped("one\ntwo\n") as reader:
+        prompts = LinePrompts(reader, io.StringIO(), notes=notes)
+        for _ in range(2):
+            with trio.move_on_after(60) as scope:
+                await prompts.wait_left()
+            assert scope.cancelled_caught
+        assert notes.getvalue() == "2 lines of the input are left; waiting for the next form.\n"
+        await reader.line()
+        with trio.move_on_after(60):
+            await prompts.wait_left()
+        assert notes.getvalue().endswith("1 line of the input is left; waiting for the next form.\n")
+        await reader.line()
+        await prompts.wait_left()
+
+
+# -------------------------------------------------------------------- strict
+
+
+@pytest.mark.parametrize(
+    ("typed", "held"),
+    [
+        ("1", "a"),
+        (" 2 ", "c"),
+        ("c", "c"),
+        ("Plum", "c"),
+        ("", "a"),
+        ("none", None),
+    ],
+)
+async def test_a_strict_choice_is_a_number_a_value_or_a_label_and_nothing_is_the_default(
+    typed: str, held: str | None
+) -> None:
+    field = {"control": "select", "choices": CHOICES, "default": "a"}
+    done = await walk(form_of(field), f"{typed}\n", strict=True)
+    assert done.values.get("x") == held
+    assert done.lines == ["x [Apple]", "  1. Apple", "  2. Plum: A sour one."]
+
+
+@pytest.mark.parametrize("typed", ["2 bananas", "2x", "0", "3", "-1", "b", "Pear", "apple", "1" * 5000, "٢", "1,2"])
+async def test_any_other_line_for_a_strict_choice_is_refused_and_asked_again(typed: str) -> None:
+    field = {"control": "select", "choices": CHOICES, "default": "a"}
+    done = await walk(form_of(field), f"{typed}\nc\n", strict=True)
+    assert done.values == {"x": "c"}
+    assert "x: Enter one that is on offer." in done.lines
+
+
+@pytest.mark.parametrize(
+    ("typed", "held"),
+    [("1,2", ["a", "c"]), ("c, Apple", ["c", "a"]), ("", ["a"]), ("none", []), ("2", ["c"])],
+)
+async def test_strict_ticks_are_numbers_values_or_labels(typed: str, held: list[str]) -> None:
+    field = {"control": "checkbox", "choices": CHOICES, "default": ["a"]}
+    done = await walk(form_of(field), f"{typed}\n", strict=True)
+    assert done.values == {"x": held}
+    assert done.lines[0] == "x [Apple]"
+
+
+@pytest.mark.parametrize("typed", ["users,support", "1,9", "1,,2", "none,1", "1,1", "2 bananas"])
+async def test_ticks_are_refused_whole_with_what_to_enter(typed: str) -> None:
+    done = await walk(form_of({"control": "checkbox", "choices": CHOICES}), f"{typed}\n2\n", strict=True)
+    assert done.values == {"x": ["c"]}
+    assert "x: Choose any of what is on offer, each at most once." in done.lines
+
+
+async def test_a_choice_that_is_called_none_is_one_and_a_label_that_two_have_is_none() -> None:
+    choices = [{"value": "none", "label": "No"}, {"value": "b", "label": "Same"}, {"value": "c", "label": "Same"}]
+    select, ticks = ({"control": control, "choices": choices} for control in ("select", "checkbox"))
+    done = await walk(form_of({**select, "name": "s"}, {**ticks, "name": "t"}), "none\nnone\n", strict=True)
+    assert done.values == {"s": "none", "t": ["none"]}
+    assert (await walk(form_of(select), "Same\n3\n", strict=True)).values == {"x": "c"}

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
+from cyclopts import Parameter
 from rich.console import Console as Screen
 from rich.table import Table
 from rich.text import Text
@@ -107,15 +110,18 @@ async def _whole_id(client: Client, terminal: str, id: str) -> str:
     return found[0] if len(found) == 1 else id
 
 
-async def attach(name: str, /, *, url: Url = DEFAULT_URL) -> int:
+async def attach(name: str, /, *, once: Annotated[bool, Parameter(negative=())] = False, url: Url = DEFAULT_URL) -> int:
     """Answer the forms of a terminal, one after another.
 
     At a terminal every field is a prompt; Ctrl-C leaves, and so does q between two forms. Where the input is piped in,
-    every field takes a line of it: a number for a choice, several with commas between, y or n, nothing for the default.
-    An editor takes lines up to one with a single dot, and several files come one a line, up to an empty one. A form
-    that the input has no lines for is not answered.
+    every field takes a line of it: y or n; a choice by its number, its value or its label, several with commas between;
+    an empty line for the default, and `none` for no choice. An editor takes lines up to one with a single dot, and
+    several files come one a line, up to an empty one.
 
-        printf '%s\\n' y 'Read every change.' . 1 25 '' 1,3 | greenroom attach reviewer
+        printf '%s\\n' y 'Read every change.' . stable 25 '' 1,3 | greenroom attach reviewer --once
+
+    A line that its field does not take is refused: then the next lines are for the fields that were refused, and for no
+    others. A form that the input has no lines for is not answered.
 
     Exits with 0 when it was left, with 1 when the input ended before a form was answered, which then still waits, and
     with 130 after Ctrl-C.
@@ -124,7 +130,9 @@ async def attach(name: str, /, *, url: Url = DEFAULT_URL) -> int:
     ----------
     name
         The terminal to attach to.
+    once
+        Answer what waits now, and then end, instead of waiting for the next form.
     """
     prompts = choose_prompts()
     async with reach(url) as client:
-        return await drive(client, name, prompts)
+        return await drive(client, name, prompts, once=once)
