@@ -17,167 +17,40 @@ A registry is a working set: one for each agent, never a global.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from math import inf
-from types import UnionType
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias, cast, final, overload
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias, final, overload
 from uuid import uuid4
 
 import trio
-from msgspec import Struct
 
 from greenroom.protocol.errors import ToolError
 from greenroom.protocol.schemas import (
-    Arguments,
     NotJson,
-    Refusal,
     Schema,
     Variants,
     advertise,
-    clone_json,
     parse_json_value,
 )
 from greenroom.protocol.tools import ToolCall, ToolDefinition, ToolFailure, ToolResult, ToolSuccess
 from greenroom.runtime.bus import Bus
 from greenroom.runtime.cancel import Cancel
 from greenroom.runtime.context import current_actor, current_node
-from greenroom.runtime.patience import patient_scope
 from greenroom.runtime.pipeline.batch import run_batch
 from greenroom.runtime.pipeline.execution import Execution, current_invocation
-from greenroom.runtime.pipeline.handling import PLAIN, Handling
+from greenroom.runtime.pipeline.handling import PLAIN
 from greenroom.runtime.pipeline.invocations import Invocation
 from greenroom.runtime.pipeline.outcomes import Outcome, ToolFail, ToolOk, error_text
 from greenroom.runtime.pipeline.pipeline import Pipeline
 from greenroom.runtime.pipeline.snapshot import FrozenDict, snapshot, thaw
 from greenroom.runtime.scopes import Scope
+from greenroom.runtime.tool import MalformedCall, Tool, accepted
 
 __all__ = ["Tool", "ToolManager", "tool_function"]
 
 RESERVED: Final = "workflow"
 """The name of the tool that runs workflows. Wrapped as a function of a workflow, it would let a run start itself."""
 
-Handler: TypeAlias = Callable[[], Any] | Callable[[Any], Any] | Callable[[Any, Any], Any]
-Parameters: TypeAlias = Schema | type[Struct] | UnionType
 Settling: TypeAlias = Callable[[int, ToolResult, Outcome | None], None]
-
-
-@final
-class Tool:
-    """A described function. `name`, `description`, `summary`, `parameters` and `arguments` are read-only; what was not
-    given is `None`.
-
-    `execute` may be plain or async, and take nothing, the arguments, or the arguments and the caller. What it takes as
-    arguments follows from `parameters`:
-
-    - a struct type, or a union of structs tagged by `operation`: the struct that the call spells. Both the schema that
-      is shown and the reading of calls come from the type. A call that spells no such struct is refused with
-      `ToolError` (TOOL), whose message names the fields.
-    - a JSON Schema, or nothing: the dict of the call as it came, unchecked. The schema is kept as it is.
-
-    With `thread`, a plain function that blocks runs in a worker thread, under trio's own limit or under the
-    `CapacityLimiter` given; a cancelled call then waits for the function to end.
-
-    `timeout` limits each call, in seconds (`None`: nothing does); it is not shown to models. A call that takes longer
-    is cancelled, what it asked is withdrawn, and it fails with `ToolError` (TOOL_TIMEOUT) whatever it returns then.
-    With `patience` the clock stands still while the call waits for a person's answer; see `patient_scope`.
-
-    `handling` says how its calls are treated while there is a policy: which may overlap, how the value is shown.
-
-    Raises `TypeError` for a type that cannot be shown (a recursive one), and for a function that a call cannot satisfy;
-    `ValueError` for a timeout that is not a positive number, and for patience without one.
-    """
-
-    __slots__ = (
-        "_execute",
-        "_needs_caller",
-        "_takes",
-        "_thread",
-        "arguments",
-        "description",
-        "handling",
-        "name",
-        "parameters",
-        "patience",
-        "summary",
-        "timeout",
-    )
-
-    name: Final[str]
-    description: Final[str | None]
-    summary: Final[str | None]
-    parameters: Final[Schema | None]
-    """The schema that is shown to models."""
-    arguments: Final[Arguments[Any] | None]
-    """What reads calls, if `parameters` was a type; it holds the exact schema too."""
-    timeout: Final[float | None]
-    patience: Final[bool]
-    handling: Final[Handling]
-    """What it says about its calls while there is a policy."""
-
-    def __init__(
-        self,
-        name: str,
-        execute: Handler,
-        *,
-        description: str | None = None,
-        summary: str | None = None,
-        parameters: Parameters | None = None,
-        thread: bool | trio.CapacityLimiter = False,
-        timeout: float | None = None,
-        patience: bool = False,
-        handling: Handling = PLAIN,
-    ) -> None:
-        self.name = name
-        self.description = description
-        self.summary = summary
-        typed = parameters is not None and not isinstance(parameters, dict)
-        self.arguments = Arguments[Any](parameters) if typed else None
-        self.parameters = self.arguments.advertised if self.arguments is not None else cast("Schema | None", parameters)
-        self._execute: Callable[..., Any] = execute
-        self._takes, self._needs_caller = _capacity(name, execute)
-        self._thread = thread
-        if thread is not False and inspect.iscoroutinefunction(execute):
-            raise TypeError(f"tool {name!r}: only a plain function runs in a thread, and this one is async")
-        if timeout is not None and not 0 < timeout < inf:
-            raise ValueError(f"tool {name!r}: its timeout is a positive number of seconds or None, not {timeout}")
-        if patience and timeout is None:
-            raise ValueError(f"tool {name!r}: without a timeout there is nothing to be patient with")
-        self.timeout = timeout
-        self.patience = patience
-        self.handling = handling
-
-    async def execute(self, args: Any, caller: object = None) -> Any:
-        """What the function returns for these arguments, or what it raises, as it is.
-
-        `caller` is an opaque note for the function, which gets it only if it has room for it. Cancellation reaches an
-        async function as usual. Raises `ToolError` TOOL for arguments that are refused, TOOL_TIMEOUT.
-        """
-        if self.timeout is None:
-            return await self._execute_now(args, caller)
-        with patient_scope(self.timeout) if self.patience else trio.move_on_after(self.timeout) as scope:
-            value = await self._execute_now(args, caller)
-            if not scope.cancel_called:
-                return value
-        raise ToolError(
-            "TOOL_TIMEOUT",
-            f"{self.name} was cancelled, since it took longer than {self.timeout:g} s: what it had done by then may"
-            " stand; ask it for less at a time.",
-            {"tool": self.name, "seconds": self.timeout},
-        )
-
-    async def _execute_now(self, args: Any, caller: object) -> Any:
-        value = args if self.arguments is None else _accepted(self.name, args, self.arguments.parse(args))
-        values = (value, caller) if caller is not None or self._needs_caller else (value,)
-        if self._thread is False:
-            returned = self._execute(*values[: self._takes])
-        else:
-            limiter = None if self._thread is True else self._thread
-            returned = await trio.to_thread.run_sync(self._execute, *values[: self._takes], limiter=limiter)
-        return await returned if inspect.isawaitable(returned) else returned
-
-    def __repr__(self) -> str:
-        return f"<Tool {self.name!r}>"
 
 
 class _Registered(NamedTuple):
@@ -347,7 +220,7 @@ class ToolManager:
                 raise ToolError("UNKNOWN_TOOL", f"tool not found: {call.name}", {"tool": call.name})
             try:
                 return await self._run(call.name, args, call.caller)
-            except _MalformedCall as error:
+            except MalformedCall as error:
                 if error.tool != call.name:
                     raise  # of another tool, which this one has called
                 raise ToolError("INVALID_ARGS", error.message, error.context) from error
@@ -375,7 +248,7 @@ class ToolManager:
         if registered is None:
             raise ToolError("TOOL", f"tool not found: {name}", {"tool": name})
         if registered.owed is not None:
-            _accepted(name, args, registered.owed.parse(args))
+            accepted(name, args, registered.owed.parse(args))
         return await registered.tool.execute(args, caller)
 
     async def _settle(self, call: ToolCall) -> ToolResult:
@@ -414,38 +287,6 @@ def tool_function(tools: ToolManager, name: str) -> Callable[[HasInput], Awaitab
         return value
 
     return run
-
-
-def _capacity(name: str, execute: Callable[..., Any]) -> tuple[int, bool]:
-    """How many of (arguments, caller) the function has room for, and whether it cannot do without the second."""
-    try:
-        parameters = inspect.signature(execute).parameters.values()
-    except ValueError:  # a builtin that does not tell
-        return 1, False
-    positional = [each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
-    needed = sum(each.default is each.empty for each in positional)
-    stray = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY and each.default is each.empty]
-    if needed > 2 or stray:
-        raise TypeError(f"tool {name!r}: its function has to do with at most two values, the arguments and the caller")
-    room = 2 if any(each.kind is each.VAR_POSITIONAL for each in parameters) else min(len(positional), 2)
-    return room, needed == 2
-
-
-def _accepted(name: str, args: object, reading: Any | Refusal) -> Any:
-    """What the arguments were read as; raises `ToolError` TOOL if they were refused."""
-    if not isinstance(reading, Refusal):
-        return reading
-    shown = clone_json(args)
-    context = {"args": str(shown) if isinstance(shown, NotJson) else shown}
-    raise _MalformedCall(name, f"malformed {name} call: {reading}", context)
-
-
-class _MalformedCall(ToolError):
-    """Arguments that a tool refuses. `tool` is whose."""
-
-    def __init__(self, tool: str, message: str, context: dict[str, Any]) -> None:
-        super().__init__("TOOL", message, context)
-        self.tool = tool
 
 
 def _result(call: ToolCall, outcome: Outcome) -> ToolResult:
