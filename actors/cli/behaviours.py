@@ -27,12 +27,21 @@ def import_behaviours(name: str) -> ModuleType:
         return importlib.import_module(name)
     except (Exception, SystemExit) as error:
         reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        raise ConfigError(
-            "FUNCTIONS",
-            f"The module {name} cannot be imported: {reason}. Name one that is in the current folder, as Python does:"
-            " `flows.release` is flows/release.py.",
-            {"module": name},
-        ) from error
+        if _missing(name, error):
+            told = (
+                f"There is no module {name}: {reason}. Name one that is in the current folder, as Python does:"
+                " `flows.release` is flows/release.py."
+            )
+        else:
+            told = f"The module {name} failed while it was imported: {reason}."
+        raise ConfigError("FUNCTIONS", told, {"module": name}) from error
+
+
+def _missing(name: str, error: BaseException) -> bool:
+    """Whether it is the module itself, or what it is in, that could not be found, and not what its code imports."""
+    if not isinstance(error, ModuleNotFoundError) or error.name is None:
+        return not all(name.split("."))  # no name of a module at all
+    return f"{name}.".startswith(f"{error.name}.")
 
 
 def behaviours_of(module: ModuleType, runtime: Runtime) -> dict[str, object]:

@@ -13,7 +13,7 @@ import trio
 from greenroom.actors.console import LineReader
 from greenroom.protocol.errors import ConfigError
 
-__all__ = ["parse_json", "read_json", "read_object"]
+__all__ = ["parse_json", "read_json", "read_object", "spoken"]
 
 
 async def read_object(path: Path) -> dict[str, Any] | None:
@@ -30,9 +30,14 @@ async def read_json(path: Path) -> Any:
     try:
         return parse_json(await _read_input() if str(path) == "-" else await trio.Path(path).read_text("utf-8"))
     except OSError as error:
-        raise ConfigError("FILE", f"{path} cannot be read: {error.strerror}.", {"file": str(path)}) from None
+        raise ConfigError("FILE", f"{spoken(path)} cannot be read: {error.strerror}.", {"file": str(path)}) from None
     except (ValueError, RecursionError) as error:
-        raise ConfigError("JSON", f"{path} is no JSON: {error}.", {"file": str(path)}) from None
+        raise ConfigError("JSON", f"{spoken(path)} is no JSON: {error}.", {"file": str(path)}) from None
+
+
+def spoken(path: Path) -> str:
+    """What a message calls the file."""
+    return "Standard input" if str(path) == "-" else str(path)
 
 
 def parse_json(text: str) -> Any:

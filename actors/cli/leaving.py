@@ -17,7 +17,10 @@ CTRL_C: Final = 130
 
 
 async def race(*tasks: Callable[[], Awaitable[T]]) -> T:
-    """The result of the first task that ends; the others are cancelled. What the first raises is raised as it is."""
+    """The result of the first task that ends; the others are cancelled, and waited for.
+
+    If any of them has raised by then, that is raised as it is, the first of it, even after another one has ended.
+    """
     results: list[T] = []
     errors: list[Exception] = []
 

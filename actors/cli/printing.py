@@ -36,11 +36,14 @@ def print_error(error: GreenroomError) -> None:
     if isinstance(error, Deadlock):
         screen.print(Text("  " + " -> ".join(plain(name) for name in error.path)))
     for problem in error.context.get("problems", ()):
-        screen.print(Text(f"  {plain(_sentence(problem))}"))
+        place, detail = _parts(problem)
+        if detail not in error.message:  # the first one mostly stands there
+            screen.print(Text(f"  {plain(f'{place}: {detail}' if place else detail)}"))
 
 
-def _sentence(problem: object) -> str:
+def _parts(problem: object) -> tuple[str, str]:
+    """Where the problem is, if it says so, and what it is."""
     if isinstance(problem, Mapping):
         told = cast("Mapping[str, object]", problem)
-        return ": ".join(str(part) for part in (told.get("field"), told.get("detail")) if part)
-    return str(problem)
+        return str(told.get("field") or ""), str(told.get("detail") or "")
+    return "", str(problem)

@@ -13,13 +13,15 @@ __all__ = ["reach"]
 
 
 @asynccontextmanager
-async def reach(url: str) -> AsyncGenerator[Client]:
+async def reach(url: str, *, id: str | None = None) -> AsyncGenerator[Client]:
     """A client of the gateway at `url`, with the token in GREENROOM_TOKEN. A refusal to connect says what to do.
+
+    `id` is what the client calls itself, by which it finds its durable asks (default: something random).
 
     What is asked in the block is withdrawn when it is cancelled: a command that asks races it with `until_signalled`.
     """
     try:
-        async with connect(url, token=os.environ.get("GREENROOM_TOKEN") or None) as client:
+        async with connect(url, token=os.environ.get("GREENROOM_TOKEN") or None, id=id) as client:
             yield client
     except GreenroomError as error:
         if error.code != "CONNECT":

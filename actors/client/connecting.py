@@ -46,7 +46,7 @@ async def connect(
     limits: SocketLimits = LIMITS,
     id: str | None = None,
 ) -> AsyncGenerator[Client, None]:
-    """A client for the length of the block; `url` is a gateway's, such as `ws://127.0.0.1:8080/rpc`.
+    """A client for the length of the block; `url` is a gateway's, such as `ws://127.0.0.1:8642/rpc`.
 
     ::
 

@@ -60,7 +60,9 @@ def parse_url(url: str) -> Address:
 def _no_url() -> ConfigError:
     # It is not repeated: what makes it wrong may be a password in it.
     return ConfigError(
-        "URL", "The URL is no address of a gateway. One looks like ws://127.0.0.1:8080/rpc, and has no user in it."
+        "URL",
+        "The URL is no address of a gateway: it begins with ws:// or wss:// and names a host, without a user or"
+        " password, like ws://127.0.0.1:8642/rpc.",
     )
 
 

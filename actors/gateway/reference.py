@@ -76,6 +76,9 @@ What a connection has under way ends with it, unless its client has a name of it
   forms withdrawn.
 - An outcome is kept for {_LIMITS.kept_for:g} s; of one client at most {KEPT} of them and {KEPT_BYTES} bytes, the oldest
   go first. A call that is sent with `again` and of which nothing is known is refused with OUTCOME.
+- A question that is to outlive the server and the client is asked with `durable`, a name that the client chooses (in
+  Python `client.ask(..., durable=NAME)`). It is found again by that name and the client's id: so a client that is to
+  find it after its own restart says the same id each time (`connect(url, id=ID)`). `terminal/release` forgets it.
 - A client has at most {_LIMITS.calls} calls under way, over all of its connections; one more is refused with BUSY.
 
 ## Errors

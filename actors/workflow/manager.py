@@ -175,8 +175,8 @@ class WorkflowManager:
             known = list(self._runs)
             raise WorkflowError(
                 "UNKNOWN",
-                f"There is no run {id!r} here; there are: {', '.join(known[:20]) or 'none'}. One that was stored before"
-                " is read by `look`, and taken up by `recover`.",
+                f"There is no run {id!r} here; there are: {', '.join(known[:20]) or 'none'}. A stored one has to"
+                " be taken up first.",
                 {"id": id, "known": known},
             )
         return run

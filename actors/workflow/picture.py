@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Final
 
+from msgspec import UNSET, structs
+
 from greenroom.actors.workflow.manager import WorkflowManager
 from greenroom.actors.workflow.run import Run
 from greenroom.actors.workflow.slots import TaskErrand
@@ -13,7 +15,7 @@ from greenroom.protocol.runs import RunInfo, RunPicture, RunWait
 from greenroom.protocol.tree import TreeSnapshot
 from greenroom.protocol.workflows import Status
 
-__all__ = ["all_runs", "find_run", "picture_of", "run_info"]
+__all__ = ["all_runs", "counted", "find_run", "picture_of", "run_info"]
 
 
 _NAMED: Final = 20
@@ -46,6 +48,17 @@ async def all_runs(workflows: WorkflowManager, *, status: Collection[Status] | N
             if run.id not in here
         ),
     ]
+
+
+async def counted(workflows: WorkflowManager, run: RunInfo) -> RunInfo:
+    """The same with its tasks counted, for which a stored run is read whole; as it is if that cannot be read."""
+    if run.tasks is not UNSET:
+        return run
+    try:
+        found = run_info(await workflows.look(run.id))
+    except WorkflowError:
+        return run
+    return structs.replace(run, tasks=found.tasks, over=found.over)
 
 
 async def find_run(workflows: WorkflowManager, id: str, *, may_see: Callable[[str], bool] = lambda _id: True) -> Run:

@@ -64,7 +64,8 @@ def refusal(faults: list[SchemaFault]) -> FormError:
     """The error SCHEMA that these faults come to; its context lists all of them as `problems`."""
     first = faults[0]
     where = "" if first.field is None else f"field {quoted(first.field)}: "
-    more = f" There are {len(faults) - 1} more problems." if len(faults) > 1 else ""
+    others = len(faults) - 1
+    more = "" if not others else " There is 1 more problem." if others == 1 else f" There are {others} more problems."
     return FormError(
         "SCHEMA",
         f"This schema cannot be asked: {where}{first.detail}{more}",

@@ -6,6 +6,7 @@ import errno
 import sqlite3
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 
 from greenroom.protocol.errors import JournalError
 
@@ -49,9 +50,20 @@ _ADVICE = {
 
 def fault(error: sqlite3.Error | OSError, path: str) -> JournalError:
     """The typed error for a failure of the whole file: FULL, READONLY, CORRUPT, BUSY, and IO for whatever else."""
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        return _homeless(path, error.strerror or str(error))
     if isinstance(error, OSError):
         return unusable(_ERRNOS.get(error.errno or 0, "IO"), path, error.strerror or str(error))
     return unusable(_CODES.get(_primary(error), "IO"), path, str(error))
+
+
+def _homeless(path: str, reason: str) -> JournalError:
+    folder = Path(path).parent
+    return JournalError(
+        "IO",
+        f"The journal {path} cannot be used: there is no folder {folder}. Make it, or name another file ({reason}).",
+        {"path": path, "reason": reason},
+    )
 
 
 def unusable(code: str, path: str, reason: str) -> JournalError:

@@ -145,7 +145,7 @@ def _recognise(path: str) -> bool:
             raise unusable("CORRUPT", path, "the file is empty, and its -wal file is not")
         return False
     if not header.startswith(_MAGIC):
-        raise _foreign(path, "no database, or a damaged one")
+        raise _foreign(path, "either no database or a damaged one")
     if len(header) < _HEADER:
         raise unusable("CORRUPT", path, "it was cut off in its header")
     if int.from_bytes(header[_ID]) != APPLICATION:
@@ -156,7 +156,7 @@ def _recognise(path: str) -> bool:
 def _foreign(path: str, what: str) -> JournalError:
     return JournalError(
         "FOREIGN",
-        f"{path} is no journal of greenroom but {what}. It was not touched; name another file, or move it away.",
+        f"{path} is no journal of greenroom: it is {what}. It was not touched; name another file, or move it away.",
         {"path": path},
     )
 

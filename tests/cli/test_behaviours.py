@@ -65,6 +65,13 @@ def test_a_module_that_cannot_be_imported_is_told_with_the_reason(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.path", ["", *sys.path])
     (tmp_path / "broken_flow.py").write_text(source, "utf-8")
-    with pytest.raises(ConfigError, match="broken_flow cannot be imported: ") as error:
+    with pytest.raises(ConfigError, match="broken_flow failed while it was imported: ") as error:
         import_behaviours("broken_flow")
     assert error.value.code == "FUNCTIONS"
+    assert "current folder" not in error.value.message
+
+
+@pytest.mark.parametrize("name", ["no_such_flow", "no_such.flow", ""])
+def test_a_module_that_is_not_there_is_told_with_where_it_is_looked_for(name: str) -> None:
+    with pytest.raises(ConfigError, match=r"There is no module .*current folder"):
+        import_behaviours(name)

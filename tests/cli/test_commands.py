@@ -105,6 +105,11 @@ def test_a_signal_ends_the_server_and_tells_those_who_wait(server: Server, numbe
         (["ask", "nobody", FORM], 1, "reviewer, ops"),
         (["ask", "reviewer", "no-such-file.json"], 1, "cannot be read"),
         (["ask", "reviewer", "README.md"], 1, "no JSON"),
+        (["ask", "reviewer", FORM, "--durable", "x"], 1, "--client-id"),
+        (["answer", "reviewer", "", "-"], 1, "greenroom pending reviewer"),
+        (["pending", "--url", "foo"], 1, "begins with ws:// or wss://"),
+        (["runs", "--data", "README.md"], 1, "it is either no database or a damaged one"),
+        (["serve", "--port", "0", "--data", "/nope/x.db"], 1, "there is no folder /nope"),
         (["answer", "nobody", "id", "-"], 1, "no terminal nobody"),
         (["answer", "reviewer", "id", "-"], 1, "any more"),
         (["pending", "nobody"], 1, "reviewer, ops"),
@@ -129,6 +134,21 @@ def test_what_cannot_be_done_says_what_to_do(shared_server: Server, words: list[
     assert ended.code == code, ended
     assert says in ended.err + ended.out
     assert "Traceback" not in ended.err
+
+
+def test_standard_input_is_named_as_such(shared_server: Server) -> None:
+    for words in (("ask", "reviewer", "-"), ("answer", "reviewer", "id", "-")):
+        assert "Standard input is no JSON" in run(*words, url=shared_server.url, stdin="so").err
+
+
+def test_each_fault_of_a_form_is_told_once(shared_server: Server) -> None:
+    text, unnamed = '{"control": "text", "name": "a"}', '{"control": "text", "name": ""}'
+    form = f'{{"fields": [{text}, {text}, {unnamed}]}}'
+    told = run("ask", "reviewer", "-", url=shared_server.url, stdin=form).err
+    first, *others = told.strip().splitlines()
+    assert "There is 1 more problem." in first
+    assert len(others) == 1
+    assert others[0].strip() not in first
 
 
 @pytest.mark.parametrize("form", ["[]", '{"fields": [{"control": "wizard", "name": "a"}]}', '{"fields": 1}'])

@@ -14,7 +14,7 @@ from greenroom.actors.client import Client, Reconnect, connect
 from greenroom.protocol.errors import GreenroomError
 from greenroom.protocol.rpc import FormPending
 from greenroom.protocol.terminals import AnswerFailure, AnswerSuccess
-from tests.cli.conftest import SECONDS, Server, run, serving
+from tests.cli.conftest import SECONDS, Server, begin, run, serving
 
 FORM = {"label": "Go?", "fields": [{"control": "text", "name": "x", "rule": {"required": True}}]}
 ID = "the-release-agent"
@@ -41,6 +41,23 @@ class Asker:
         except GreenroomError as error:
             self.code = error.code
         self.ended.set()
+
+
+def test_a_durable_ask_of_the_shell_is_found_by_its_name_and_its_client(tmp_path: Path) -> None:
+    form = tmp_path / "form.json"
+    form.write_text(json.dumps(FORM), "utf-8")
+    with serving("--data", str(tmp_path / "greenroom.db")) as server:
+        words = ("ask", "ops", str(form), "--durable", "release-4.2", "--client-id", ID)
+        first = begin(*words, url=server.url)
+        try:
+            while not (waiting := json.loads(run("pending", "ops", "--json", url=server.url).out)):
+                assert first.poll() is None
+        finally:
+            first.kill()
+            first.communicate()
+        assert run("answer", "ops", waiting[0]["id"], "-", url=server.url, stdin='{"x": "go"}').code == 0
+        found = run(*words, url=server.url)
+        assert json.loads(found.out) == {"x": "go"}
 
 
 @pytest.mark.case("reports/asking", 3)

@@ -135,7 +135,11 @@ def test_a_flat_list_of_steps_is_a_workflow(place: Callable[..., list[str]], tmp
     [
         (["run", "-"], '{"phases": [{"tasks": [{"run": "x"}]}]}', "phases[0].tasks[0].run"),
         (["run", "-"], '{"steps": [{"name": "nothing"}]}', "nothing"),
-        (["run", "-", "--functions", "no_such_module"], '{"steps": [{"name": "x"}]}', "cannot be imported"),
+        (
+            ["run", "-", "--functions", "no_such_module"],
+            '{"steps": [{"name": "x"}]}',
+            "There is no module no_such_module",
+        ),
         (["runs", "--data", "no-such.db"], None, "There is no file"),
         (["resume", "x", "--data", "no-such.db"], None, "There is no file"),
         (["signal", "x", "go", "so"], None, "A text is written"),
@@ -174,7 +178,9 @@ def test_ctrl_c_suspends_a_recorded_run_and_says_how_it_goes_on(tmp_path: Path) 
         assert release.process.returncode == 130
         (way_back,) = re.findall(r"It goes on with: greenroom (.*)", err)
         assert data in way_back
-    assert "to be resumed" in run("runs", "--data", data).out
+    listed = run("runs", "--data", data).out
+    assert "to be resumed" in listed
+    assert re.search(r"\d of \d", listed), "its tasks are counted"
     assert "not under way here: resume it" in run("show", "release-4.2", "--data", data).out
     with running(*words, diary=diary) as release:
         assert asked(release.url) == form  # the same question, asked once in all

@@ -164,6 +164,14 @@ async def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
     assert contents(tmp_path) == before
 
 
+async def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for folder in (tmp_path / "nope", tmp_path / "file"):
+        error = await refused(folder / "j.db")
+        assert error.code == "IO"
+        assert f"there is no folder {folder}." in error.message
+
+
 @pytest.mark.parametrize("mode", ["delete", "wal"])
 @pytest.mark.parametrize("killed", [False, True])
 async def test_a_database_of_another_program_is_refused(tmp_path: Path, mode: str, killed: bool) -> None:

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from greenroom.actors.cli.attach import choose_prompts, drive
 from greenroom.actors.cli.drawing import plain
-from greenroom.actors.cli.files import read_object
+from greenroom.actors.cli.files import read_object, spoken
 from greenroom.actors.cli.options import DEFAULT_URL, AsJson, JsonFile, Url
 from greenroom.actors.cli.printing import print_json, screen
 from greenroom.actors.cli.reach import reach
@@ -83,7 +83,9 @@ async def answer(terminal: str, id: str, values: JsonFile, /, *, url: Url = DEFA
     """
     given = await read_object(values)
     if given is None:
-        raise ConfigError("VALUES", f"{values} holds no values: they are a JSON object, field names to answers.")
+        raise ConfigError(
+            "VALUES", f"{spoken(values)} holds no values: they are a JSON object, field names to answers."
+        )
     async with reach(url) as client:
         result = await client.answer(terminal, await _whole_id(client, terminal, id), given)
     if not isinstance(result, AnswerFailure):
@@ -98,7 +100,8 @@ async def answer(terminal: str, id: str, values: JsonFile, /, *, url: Url = DEFA
     elif refusal.reason == "target":
         said.print(Text(f"There is no terminal {plain(terminal)}.", "bold red"))
     else:
-        said.print(Text(f"No form {plain(id)} waits at {plain(terminal)} (any more).", "bold red"))
+        named = f"{plain(id)} waits at {plain(terminal)} (any more)" if id else "has an empty id"
+        said.print(Text(f"No form {named}; `greenroom pending {plain(terminal)}` lists those that wait.", "bold red"))
     return 1
 
 

@@ -18,7 +18,7 @@ from greenroom.actors.cli.progress import draw_run
 from greenroom.actors.cli.reach import reach
 from greenroom.actors.cli.results import print_note, print_table
 from greenroom.actors.cli.running import open_file, show_event
-from greenroom.actors.workflow.picture import all_runs, find_run, picture_of
+from greenroom.actors.workflow.picture import all_runs, counted, find_run, picture_of
 from greenroom.protocol.errors import ConfigError
 from greenroom.protocol.runs import RunInfo, RunPicture
 
@@ -42,7 +42,7 @@ async def runs(*, data: Path | None = None, json_: AsJson = False, url: Url = DE
             listed = list(await client.runs())
     else:
         async with open_file(data) as runtime:
-            listed = await all_runs(runtime.workflows)
+            listed = [await counted(runtime.workflows, run) for run in await all_runs(runtime.workflows)]
     if json_:
         print_json(listed)
     elif listed:

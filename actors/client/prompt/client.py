@@ -215,7 +215,7 @@ async def open_prompt_client(
             form.fill("go", True)
             form.submit()
 
-        async with open_prompt_client("http://127.0.0.1:8080", "ops", ask) as client:
+        async with open_prompt_client("http://127.0.0.1:8642", "ops", ask) as client:
             client.connect()
             await trio.sleep_forever()
 

@@ -75,5 +75,7 @@ def _segment(name: str) -> str:
 def _no_url() -> ConfigError:
     # It is not repeated: what makes it wrong may be a password in it.
     return ConfigError(
-        "URL", "The URL is no address of a bridge. One looks like http://127.0.0.1:8080, and has no user in it."
+        "URL",
+        "The URL is no address of a bridge: it begins with http:// or https:// and names a host, without a user or"
+        " password, like http://127.0.0.1:8642.",
     )
