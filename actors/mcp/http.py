@@ -7,6 +7,8 @@ from typing import Any, Final, final
 
 import trio
 from mcp.server import Server
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from greenroom.actors.gateway.access import Access, Caller, presented_token
@@ -39,8 +41,6 @@ class McpEndpoint(Actor):
     def __init__(self, server: Server[Any]) -> None:
         super().__init__()
         self._manager = StreamableHTTPSessionManager(server, session_idle_timeout=1800.0)
-        self._owners: dict[str, str] = {}
-        """Who opened each session."""
         self._ready = trio.Event()
 
     async def on_start(self) -> None:
@@ -70,9 +70,6 @@ class McpEndpoint(Actor):
             body += piece
             if len(body) > BODY:
                 return text_response(413, f"The body of a request has at most {BODY} bytes.")
-        for session in request.values("mcp-session-id"):
-            if self._owners.get(session, caller.name) != caller.name:
-                return text_response(404, "There is no such session.")
         await self._ready.wait()  # no deadline: it is set as the actor's first act
         exchange = _Exchange(bytes(body))
         scope = _scope(request, caller)
@@ -80,11 +77,7 @@ class McpEndpoint(Actor):
             self.start_soon(self._carry_out, scope, exchange)
         except (ActorError, RuntimeError):  # it takes no work any more
             return text_response(503, "The server stops.")
-        response = await exchange.response()
-        for name, value in response.headers:
-            if name.lower() == "mcp-session-id":
-                self._owners.setdefault(value, caller.name)
-        return response
+        return await exchange.response()
 
     async def _carry_out(self, scope: dict[str, Any], exchange: _Exchange) -> None:
         try:
@@ -185,5 +178,7 @@ def _scope(request: HttpRequest, caller: Caller) -> dict[str, Any]:
         "query_string": request.query.encode(),
         "root_path": "",
         "headers": [(name.encode("latin-1"), value.encode("latin-1")) for name, value in request.headers],
+        # The package lets a session be used by whoever opened it, and by nobody else. It is told no token.
+        "user": AuthenticatedUser(AccessToken(token="", client_id=caller.name, scopes=[])),
         GRANTS: caller.grants,
     }

@@ -84,3 +84,25 @@ async def test_what_is_no_message_is_an_error(runtime: Runtime) -> None:
                 assert (await stream.receive_some(100)).startswith(b"HTTP/1.1 4")
         async with Client(url) as mcp:
             assert texts(await mcp.call_tool("describe", {"name": "ask"}))
+
+
+async def test_a_session_is_its_opener_s_alone(runtime: Runtime) -> None:
+    tokens = [AccessToken.of(name, token, Grants(tools=("*",))) for name, token in (("ada", ADA), ("bob", BOB))]
+    hello = b'{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", '
+    hello += b'"capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}'
+    async with serving(runtime, Access(tokens)) as url:
+        where = url.removeprefix("http://").removesuffix("/mcp")
+        host, _, port = where.partition(":")
+
+        async def post(token: str, body: bytes, session: str = "") -> bytes:
+            head = f"POST /mcp HTTP/1.1\r\nHost: {where}\r\nContent-Type: application/json\r\n{session}"
+            head += f"Authorization: Bearer {token}\r\nAccept: application/json, text/event-stream\r\n"
+            async with await trio.open_tcp_stream(host, int(port)) as stream:
+                await stream.send_all(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+                return bytes(await stream.receive_some(4096))
+
+        opened = await post(ADA, hello)
+        (session,) = [line for line in opened.decode().split("\r\n") if line.lower().startswith("mcp-session-id")]
+        note = b'{"jsonrpc": "2.0", "method": "notifications/initialized"}'
+        assert (await post(BOB, note, f"{session}\r\n")).startswith(b"HTTP/1.1 404 ")
+        assert (await post(ADA, note, f"{session}\r\n")).startswith(b"HTTP/1.1 202 ")
