@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from contextlib import nullcontext
-from math import inf, isfinite
+from math import inf
 from typing import Any, Final, final
 
 import trio
@@ -13,6 +13,7 @@ from msgspec import UNSET, UnsetType
 
 from greenroom.actors.workflow.attempt import Attempt
 from greenroom.actors.workflow.events import RunEvents
+from greenroom.actors.workflow.failures import said
 from greenroom.actors.workflow.owners import LetGo, is_over, owner_of_run
 from greenroom.actors.workflow.slots import PhaseDrive
 from greenroom.actors.workflow.store import RunRecord
@@ -107,10 +108,11 @@ class Drive:
             self.let_go(owner_of_run(self.workflow.id), over=lambda owner: is_over(owner, self.workflow))
         unwatch = self.workflow.watch(self._heard)
         self.workflow.on_cancel = self.cancel
-        forget = budget.start(self.cancel) if budget is not None else None
-        limited = timeout is not None and isfinite(timeout) and 0 < timeout <= MAX_TIMER_MS / 1000
+        forget: Callable[[], None] | None = None
+        limited = timeout is not None and 0 < timeout <= MAX_TIMER_MS / 1000
         seconds = timeout if limited else None
         try:
+            forget = budget.start(self.cancel) if budget is not None else None
             with patient_scope(seconds) if patience and seconds is not None else nullcontext() as limit:
                 async with trio.open_nursery() as self.nursery:
                     if cancel is not None:
@@ -134,6 +136,8 @@ class Drive:
                         raise
                     if self.nursery.child_tasks:  # those that would have cancelled it
                         self.nursery.cancel_scope.cancel()
+        except Exception as error:  # of what is to end it: a token or a budget of somebody else's making
+            self.fail(error)
         finally:
             if forget is not None:
                 forget()
@@ -296,7 +300,7 @@ class Drive:
                 await self._record.required(checkpoint, task)
                 return True
             except Exception as error:
-                message = str(error) or type(error).__name__
+                message = said(error) or type(error).__name__
             finally:
                 self._writes.discard(scope)
         if self._fault is UNSET:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypedDict
+from typing import Final, TypedDict
 
 from greenroom.protocol.agents import Budget
 from greenroom.protocol.emitter import ErrorHandler, Listener
+from greenroom.protocol.errors import WorkflowError
 from greenroom.protocol.workflows import PhaseOptions
 from greenroom.runtime.cancel import CancelToken
 
-__all__ = ["Bounds", "BuildOptions", "RunOptions"]
+__all__ = ["Bounds", "BuildOptions", "RunOptions", "check_bounds"]
 
 
 class BuildOptions(TypedDict, total=False):
@@ -45,3 +46,22 @@ class Bounds(TypedDict, total=False):
 
 class RunOptions(BuildOptions, Bounds, total=False):
     """Both of them."""
+
+
+_KINDS: Final[Mapping[str, tuple[type | tuple[type, ...], str]]] = {
+    "cancel": (CancelToken, "a `Cancel` or a `trio.Event`"),
+    "timeout": ((int, float), "a number of seconds"),
+    "budget": (Budget, "a `Budget`"),
+}
+
+
+def check_bounds(bounds: Bounds) -> None:
+    """Raise `WorkflowError` MUTATION for one that is of another type than it has to be."""
+    for name, (kinds, wanted) in _KINDS.items():
+        given = bounds.get(name)
+        if given is not None and (isinstance(given, bool) or not isinstance(given, kinds)):
+            raise WorkflowError(
+                "MUTATION",
+                f"The {name} of a run is {wanted}, or None; not of type {type(given).__name__}.",
+                {"option": name, "type": type(given).__name__},
+            )

@@ -167,7 +167,10 @@ class RunActor(Actor):
         except Exception as error:
             drive.error = error
         else:
-            await drive.run(record, **self._bounds)
+            try:
+                await drive.run(record, **self._bounds)
+            except Exception as error:  # the record could not be closed
+                drive.error = drive.error or error
         finally:
             drive.begun.set()
             drive.events.close()

@@ -9,7 +9,7 @@ from typing import Any, Unpack, final
 
 from greenroom.actors.workflow.drive import Drive
 from greenroom.actors.workflow.events import RunEvents
-from greenroom.actors.workflow.options import Bounds, BuildOptions, RunOptions
+from greenroom.actors.workflow.options import Bounds, BuildOptions, RunOptions, check_bounds
 from greenroom.actors.workflow.owners import LetGo
 from greenroom.actors.workflow.run import Run, RunActor
 from greenroom.actors.workflow.slots import TaskErrand
@@ -89,8 +89,9 @@ class WorkflowRunner:
         """Claim the workflow and start its run, without waiting for it.
 
         A `lasting` one is at the top, and nobody's in particular. Raises `WorkflowError` TRANSITION if it cannot be
-        run, and `ToolError` DEPTH if a run of its id is above, or too many are.
+        run, MUTATION for bounds of the wrong type, and `ToolError` DEPTH if a run of its id is above, or too many are.
         """
+        check_bounds(bounds)
         parent = self._ref if lasting else self._place()
         events = events or RunEvents(workflow.id)
         actor = RunActor(store, bounds)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextvars
 import inspect
 from collections import deque
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, cast, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import trio
 from msgspec import UNSET
 
 from greenroom.actors.workflow.attempt import Attempt
 from greenroom.actors.workflow.controller import TaskController
+from greenroom.actors.workflow.failures import leaves, said
 from greenroom.actors.workflow.owners import owner_of_task
 from greenroom.actors.workflow.retry import Permanent, RetryAfter
 from greenroom.protocol.errors import WorkflowError
@@ -208,7 +210,7 @@ class PhaseDrive:
         drive, task = self.drive, errand.task
         attempt = drive.attempts[task] = Attempt(task, number)
         value: Any = None
-        failure: Exception | None = None
+        failure: BaseException | None = None
         try:
             with attempt.scope as scope, attempt.limited() as attempt.limit:
                 task.on_cancel = scope.cancel
@@ -225,7 +227,7 @@ class PhaseDrive:
                         value = _call(task, TaskController(attempt, drive))
                         if inspect.isawaitable(value):
                             value = await value
-                    except Exception as raised:
+                    except (Exception, asyncio.CancelledError) as raised:  # the latter from a portal into asyncio
                         failure = raised
         finally:
             task.on_cancel = None
@@ -242,7 +244,9 @@ class PhaseDrive:
                 drive.let_go(owner_of_task(task))
         return rest
 
-    def _settled(self, errand: TaskErrand, attempt: Attempt, value: object, failure: Exception | None) -> float | None:
+    def _settled(
+        self, errand: TaskErrand, attempt: Attempt, value: object, failure: BaseException | None
+    ) -> float | None:
         """Settle the task by what ended the attempt, the outermost cause first. As `_attempt`."""
         task = errand.task
         if errand.stopping:
@@ -252,8 +256,8 @@ class PhaseDrive:
         elif attempt.cancelled:
             return self._failed(attempt, "timeout", attempt.overdue(), [])
         elif failure is not None:
-            causes = _leaves(failure)
-            return self._failed(attempt, "handler", "; ".join(filter(None, map(str, causes))), causes)
+            causes = leaves(failure)
+            return self._failed(attempt, "handler", "; ".join(filter(None, map(said, causes))), causes)
         else:
             try:
                 task.complete(value)
@@ -301,11 +305,3 @@ def _call(task: Task, controller: TaskController) -> object:
         known = ", ".join(sorted(task.shared.functions)) or "none"
         raise WorkflowError("TRANSITION", f"There is no function {task.behavior!r}; there are: {known}.")
     return task.handler(controller)
-
-
-def _leaves(error: BaseException) -> list[BaseException]:
-    """The errors in a group, which a nursery of the handler's makes even of one."""
-    if not isinstance(error, BaseExceptionGroup):
-        return [error]
-    group = cast("BaseExceptionGroup[BaseException]", error)
-    return [leaf for inner in group.exceptions for leaf in _leaves(inner)]

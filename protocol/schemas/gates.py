@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple, TypeGuard
 from msgspec import Struct
 
 __all__ = [
+    "MAX_INTEGER_BITS",
     "MAX_LEVELS",
     "MAX_NODES",
     "NotJson",
@@ -29,6 +30,9 @@ MAX_NODES: Final = 262_144
 
 MAX_LEVELS: Final = 512
 """How many containers may stand inside each other. Python's JSON decoders give up not far beyond."""
+
+MAX_INTEGER_BITS: Final = 14_000
+"""How large an integer may be. Python turns none of more than 4,300 digits into text, or back."""
 
 
 class NotJson(Struct, frozen=True):
@@ -70,13 +74,15 @@ def is_record(value: object) -> TypeGuard[dict[Any, Any]]:
     return type(value) is dict
 
 
-def clone_json(value: object, *, record: bool = False, most: float = MAX_NODES) -> Any | NotJson:
+def clone_json(
+    value: object, *, record: bool = False, most: float = MAX_NODES, levels: float = MAX_LEVELS
+) -> Any | NotJson:
     """A deep copy of a JSON value, or a `NotJson` that says where it stops being one. Never raises.
 
-    JSON is `None`, `bool`, `int`, a finite `float`, a `str` without lone surrogates, a `list` of JSON, and a `dict` of
-    JSON with such `str` keys: those very types, no subclass, no tuple. Refused are circles, more values than the `most`
-    and more than `MAX_LEVELS` containers inside each other; with `record`, also a root that is no dict. A value that
-    stands in two places is copied twice.
+    JSON is `None`, `bool`, an `int` of up to `MAX_INTEGER_BITS`, a finite `float`, a `str` without lone surrogates, a
+    `list` of JSON, and a `dict` of JSON with such `str` keys: those very types, no subclass, no tuple. Refused are
+    circles, more values than the `most` and more containers inside each other than `levels`; with `record`, also a root
+    that is no dict. A value that stands in two places is copied twice.
     """
     if record and not is_record(value):
         return NotJson((), "no object")
@@ -99,8 +105,8 @@ def clone_json(value: object, *, record: bool = False, most: float = MAX_NODES) 
                 reason = f"beyond the {most:,} values that are taken"
             elif nested and id(child) in circle:
                 reason = "a container that holds itself"
-            elif nested and len(circle) == MAX_LEVELS:
-                reason = f"beyond the {MAX_LEVELS} levels that are taken"
+            elif nested and len(circle) >= levels:
+                reason = f"beyond the {levels} levels that are taken"
             if reason is not None:
                 path = [str(each.key) for each in opened[1:]] + ([str(key)] if sound else [])
                 return NotJson(tuple(path[1:]), reason)  # the first key is the root's own, in the holder
@@ -143,8 +149,11 @@ def _entries(container: object) -> Iterator[tuple[Any, object]]:
 def _flaw(value: object) -> str | None:
     """What keeps a value from being JSON, its parts aside."""
     kind = type(value)
-    if value is None or kind is bool or kind is int or kind is dict or kind is list:
+    if value is None or kind is bool or kind is dict or kind is list:
         return None
+    if type(value) is int:
+        small = value.bit_length() <= MAX_INTEGER_BITS
+        return None if small else f"an integer of more than {MAX_INTEGER_BITS:,} bits, which cannot be written"
     if type(value) is str:
         return None if encodable(value) else "text with a lone surrogate"
     if type(value) is float:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from math import inf
-from typing import Any, Literal, TypeAlias, TypeVar, cast
+from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, structs
 
 from greenroom.protocol.errors import WorkflowError
-from greenroom.protocol.schemas.gates import NotJson, clone_json
+from greenroom.protocol.schemas.gates import MAX_LEVELS, NotJson, clone_json
 from greenroom.protocol.workflows.activity import TaskActivity
 from greenroom.protocol.workflows.definition import Backoff, Count, Identifier, Milliseconds, Width
 from greenroom.protocol.workflows.reader import document_of
@@ -30,6 +30,9 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+
+_LEVELS: Final = MAX_LEVELS + 8
+"""How deep a snapshot may be: it has seven levels around the value of a task, which may have all that a value may."""
 
 FailureOrigin: TypeAlias = Literal["handler", "timeout", "recovery"]
 
@@ -136,7 +139,7 @@ class WorkflowSnapshot(Struct, frozen=True, kw_only=True, omit_defaults=True, fo
 
 def copy_json(value: T) -> T:
     """A deep copy of what is known to be JSON."""
-    return cast("T", clone_json(value))
+    return cast("T", clone_json(value, most=inf, levels=inf))
 
 
 def copy_result(result: TaskResult) -> TaskResult:
@@ -162,7 +165,7 @@ def read_snapshot_document(value: object) -> WorkflowSnapshot:
     Shape alone is looked at. Raises `WorkflowError` RESTORE that says where the value stops being a snapshot.
     """
     # As large as the run has become: what bounds a definition bounds no results of its tasks.
-    document: Any = clone_json(document_of(value), record=True, most=inf)
+    document: Any = clone_json(document_of(value), record=True, most=inf, levels=_LEVELS)
     if isinstance(document, NotJson):
         raise WorkflowError("RESTORE", f"This is no snapshot of a workflow: {document}.", {"reason": str(document)})
     try:
