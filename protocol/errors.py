@@ -136,8 +136,8 @@ class WorkflowError(GreenroomError):
     """A workflow that cannot be defined, run or resumed.
 
     TRANSITION (an illegal move, a workflow that cannot be run), RESTORE (a snapshot or a value that cannot be read),
-    MUTATION (a definition, an edit or a report that is refused), SCHEDULE (a time that is none), EXPIRE (a signal that
-    did not come), UNKNOWN (no such run), GAP (events that are not kept any more).
+    MUTATION (a definition, an edit, a report or an option that is refused), SCHEDULE (a time that is none), EXPIRE (a
+    signal that did not come), UNKNOWN (no such run), GAP (events that are not kept any more).
     """
 
 

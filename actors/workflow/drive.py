@@ -83,6 +83,8 @@ class Drive:
         self._fault: PersistenceFault | UnsetType = UNSET
         self.error: Exception | None = None
         """A fault that is no task's, if there was one."""
+        self.unstored: Exception | None = None
+        """What kept its first checkpoint from being stored, if anything did. Then nothing of it has begun."""
         self._torn = False
         self._phase: PhaseDrive | None = None
         self._bell = trio.Event()
@@ -301,6 +303,8 @@ class Drive:
                 return True
             except Exception as error:
                 message = said(error) or type(error).__name__
+                if checkpoint == "initial":
+                    self.unstored = error
             finally:
                 self._writes.discard(scope)
         if self._fault is UNSET:
@@ -311,6 +315,11 @@ class Drive:
                 attempt=UNSET if attempt is None else attempt,
             )
         return False
+
+    @property
+    def refusal(self) -> Exception | None:
+        """What keeps it from being stored, if nothing of it is, not even that it was stopped because of that."""
+        return None if self._durable is True else self.unstored
 
     async def stored(self) -> None:
         """Wait, without a deadline, until everything so far is stored. Raises what keeps the store from it."""

@@ -11,7 +11,7 @@ from typing import Final, final
 from greenroom.actors.workflow.events import RunEvents
 from greenroom.actors.workflow.recording import Recording
 from greenroom.actors.workflow.rows import READ_RUN, RUN_TASKS, RUNS, Head, decode, encode, put_together
-from greenroom.actors.workflow.store import RunRecord, StoredRun
+from greenroom.actors.workflow.store import RunRecord, StoredRun, changed_before
 from greenroom.protocol.errors import JournalError, WorkflowError
 from greenroom.protocol.workflows import TERMINAL, Status, Workflow, WorkflowEvent, WorkflowSnapshot, read_snapshot
 from greenroom.runtime.journal import End, Journal, Statement
@@ -103,7 +103,7 @@ class JournalWorkflowStore:
         ]
 
     async def prune(self, *, older_than: float) -> int:
-        limit = int((self._wall_clock() - older_than) * 1000)
+        limit = changed_before(self._wall_clock(), older_than)
         pruned = 0
         for id, stream in await self._journal.select(_OLD, (limit,)):
             try:

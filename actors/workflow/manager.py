@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from typing import Final, NamedTuple, Unpack, final
+from typing import Any, Final, NamedTuple, Unpack, final, get_args
 
 import msgspec
 import trio
@@ -16,6 +16,7 @@ from greenroom.actors.workflow.runner import WorkflowRunner, split
 from greenroom.actors.workflow.store import RecordingStore, StoredRun, WorkflowStore
 from greenroom.protocol.emitter import ErrorHandler
 from greenroom.protocol.errors import WorkflowError
+from greenroom.protocol.schemas.gates import encodable
 from greenroom.protocol.workflows import (
     DEFAULT_RECOVERIES,
     Status,
@@ -211,7 +212,8 @@ class WorkflowManager:
         When this returns, it is stored. It ends with the runtime at the latest: then it is suspended, and can be
         recovered. Raises `WorkflowError`
         TRANSITION for another definition under an id that is taken, and for a workflow that cannot be run; MUTATION
-        and RESTORE for what cannot be built. Cancelled: it was started or not, and a further call tells.
+        and RESTORE for what cannot be built; and what keeps the store from it: nothing of the run has begun then, and
+        its id stays free. Cancelled: it was started or not, and a further call tells.
         """
         run, _ = await self._begin(target, options, lasting=True)
         await run.begun()
@@ -251,25 +253,30 @@ class WorkflowManager:
         """Run a workflow again from `phase` on, as `new_id`, with the results of the phases ahead of it.
 
         The old run stays what it is. Raises `WorkflowError` UNKNOWN for an id that is neither here nor stored,
-        TRANSITION for a new one that is taken, and RESTORE as `fork_snapshot` does.
+        TRANSITION for a new one that is taken, and RESTORE for one that is no plain text, and as `fork_snapshot` does.
         """
+        _check_id(new_id)
         snapshot = (await self.look(id)).snapshot()
         taken = await self._stored(new_id)
         if taken is not None or new_id in self._runs:
             raise WorkflowError(
                 "TRANSITION", f"There is a run {new_id!r} already: choose another id for the new one.", {"id": new_id}
             )
-        forked = fork_snapshot(snapshot, new_id, phase=phase, now=int(self.runner.wall_clock() * 1000))
+        forked = fork_snapshot(snapshot, new_id, phase=phase, now=max(0, int(self.runner.wall_clock() * 1000)))
         return self._launch(self._restored(forked, functions), Bounds(), self._new_events(new_id), lasting=True)
 
     # ---------------------------------------------------------------- what is stored
 
-    async def list(self, *, status: Iterable[Status] | None = None) -> list[StoredRun]:
-        """The stored runs in short, the least recently changed first; none without a store."""
+    async def list(self, *, status: Status | Iterable[Status] | None = None) -> list[StoredRun]:
+        """The stored runs in short, the least recently changed first; none without a store.
+
+        Those of one status or of several, if any are given. Raises `WorkflowError` MUTATION for what is no status.
+        """
+        wanted = None if status is None else _statuses(status)
         if self.store is None:
             await trio.lowlevel.checkpoint()
             return []
-        return [*await self.store.list(status=None if status is None else frozenset(status))]
+        return [*await self.store.list(status=wanted)]
 
     async def prune(self, *, older_than: float) -> int:
         """Forget stored runs that are over and were last changed so many seconds ago; how many those were."""
@@ -386,6 +393,9 @@ class WorkflowManager:
         return run
 
     def _ended(self, run: Run) -> None:
+        if run.void:  # its id is free again
+            self._forget(run)
+            return
         self._over.append(run)
         while len(self._over) > RUNS_KEPT:
             self._forget(self._over[0])
@@ -411,6 +421,24 @@ class WorkflowManager:
 
     def _behaviours(self, functions: Mapping[str, object] | None) -> dict[str, object]:
         return {**self.functions, **(functions or {})}
+
+
+def _check_id(id: object) -> None:
+    if not isinstance(id, str) or not encodable(id):
+        raise WorkflowError("RESTORE", f"The id of a run is text without lone surrogates, and not {id!a:.50}.")
+
+
+def _statuses(status: Status | Iterable[Status]) -> frozenset[Status]:
+    wanted: frozenset[Any] = frozenset([status] if isinstance(status, str) else status)
+    known: frozenset[Any] = frozenset(get_args(Status))
+    if not wanted <= known:
+        unknown = ", ".join(sorted(repr(each) for each in wanted - known))
+        raise WorkflowError(
+            "MUTATION",
+            f"There is no status {unknown}; there are: {', '.join(sorted(known))}.",
+            {"known": sorted(known)},
+        )
+    return wanted
 
 
 def _cut_off(run: Run) -> bool:

@@ -57,6 +57,11 @@ class Run:
         return self._drive is None or self._drive.ref.state == "ended"
 
     @property
+    def void(self) -> bool:
+        """Whether it is over and nothing of it was stored, though it should have been: it has done nothing."""
+        return self._drive is not None and self.over and self._drive.refusal is not None
+
+    @property
     def last(self) -> int:
         """The number of its last event."""
         return self._events.last
@@ -66,12 +71,13 @@ class Run:
         return self.workflow.snapshot()
 
     async def begun(self) -> None:
-        """Wait, without a deadline, until it is stored, or is known not to be: `wait` says why. Cancelled: it goes
-        on."""
+        """Wait, without a deadline, until it is stored. Raises what kept the store from it. Cancelled: it goes on."""
         if self._drive is None:
             await trio.lowlevel.checkpoint()
-        else:
-            await self._drive.begun.wait()
+            return
+        await self._drive.begun.wait()
+        if (refusal := self._drive.refusal) is not None:
+            raise refusal
 
     async def wait(self) -> WorkflowResult:
         """Wait, without a deadline, until it is over. Cancelled: the run goes on.
@@ -165,7 +171,7 @@ class RunActor(Actor):
         try:
             record = await self._record()
         except Exception as error:
-            drive.error = error
+            drive.error = drive.unstored = error
         else:
             try:
                 await drive.run(record, **self._bounds)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Sequence
-from typing import Protocol, final, runtime_checkable
+from math import inf
+from typing import Final, Protocol, final, runtime_checkable
 
 import msgspec
 from trio.lowlevel import checkpoint
 
 from greenroom.actors.workflow.events import RunEvents
+from greenroom.protocol.errors import WorkflowError
 from greenroom.protocol.workflows import (
     Checkpoint,
     Node,
@@ -22,7 +24,10 @@ from greenroom.protocol.workflows import (
     read_snapshot,
 )
 
-__all__ = ["MemoryWorkflowStore", "RecordingStore", "RunRecord", "StoredRun", "WorkflowStore"]
+__all__ = ["MemoryWorkflowStore", "RecordingStore", "RunRecord", "StoredRun", "WorkflowStore", "changed_before"]
+
+_AGES: Final = 2**53 / 1000
+"""Seconds that nothing is older than, and that a file's integers hold as milliseconds."""
 
 
 class StoredRun(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -59,7 +64,10 @@ class WorkflowStore(Protocol):
         ...
 
     async def prune(self, *, older_than: float) -> int:
-        """Forget runs that are over and were last changed more than `older_than` seconds ago; how many those were."""
+        """Forget runs that are over and were last changed more than `older_than` seconds ago; how many those were.
+
+        Raises `WorkflowError` MUTATION for what is no number of seconds; an infinite one is.
+        """
         ...
 
 
@@ -144,9 +152,19 @@ class MemoryWorkflowStore:
         ]
 
     async def prune(self, *, older_than: float) -> int:
+        limit = changed_before(self._wall_clock(), older_than)
         await checkpoint()
-        limit = (self._wall_clock() - older_than) * 1000
         old = [each.id for each in self._snapshots.values() if is_terminal(each.status) and each.updated < limit]
         for id in old:
             del self._snapshots[id]
         return len(old)
+
+
+def changed_before(now: float, older_than: object) -> int:
+    """Milliseconds since 1970, which whatever was last changed more than `older_than` seconds before `now` lies before.
+
+    Raises `WorkflowError` MUTATION for what is no number of seconds.
+    """
+    if isinstance(older_than, bool) or not isinstance(older_than, int | float) or not older_than <= inf:
+        raise WorkflowError("MUTATION", f"Runs are pruned by a number of seconds, and not by {older_than!r:.50}.")
+    return int((now - min(max(older_than, -_AGES), _AGES)) * 1000)

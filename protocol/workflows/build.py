@@ -42,7 +42,7 @@ def create_workflow(
     options for what it does not have; RESTORE for metadata that is no JSON.
     """
     options = phases or {}
-    record = pending_workflow(check_definition(definition), options, bail=bail, now=int(clock() * 1000))
+    record = pending_workflow(check_definition(definition), options, bail=bail, now=max(0, int(clock() * 1000)))
     shared = Shared(functions=functions, clock=clock, updated=record.updated, error=error)
     return Workflow(record, shared, bail=bail, phases=options, silence=silence, on=on, error=error)
 
@@ -83,7 +83,7 @@ def create_recovered_workflow(
     malformed or cannot be true, for a run that was skipped or stopped as a whole, and if a behaviour has no handler.
     """
     read = _bailing(read_snapshot(snapshot), bail)
-    recovered = recovered_snapshot(read, functions or {}, recoveries=recoveries, now=int(clock() * 1000))
+    recovered = recovered_snapshot(read, functions or {}, recoveries=recoveries, now=max(0, int(clock() * 1000)))
     return _restored(recovered, functions, bail, on, error, clock)
 
 

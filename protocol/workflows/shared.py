@@ -50,8 +50,8 @@ class Shared:
         self._happening = False
 
     def now(self) -> int:
-        """Milliseconds since 1970."""
-        return int(self._clock() * 1000)
+        """Milliseconds since 1970; 0 for a clock that is set to before."""
+        return max(0, int(self._clock() * 1000))
 
     def touch(self) -> int:
         """Note that something was changed that is stored. Returns when, which never is before an earlier change."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from math import inf, nan
+from typing import Any, cast
 
 import pytest
 import trio
 from msgspec import UNSET
-from trio.testing import MockClock
+from trio.testing import MockClock, wait_all_tasks_blocked
 
-from greenroom import MemoryWorkflowStore, TaskController, WorkflowError, WorkflowSnapshot
+from greenroom import MemoryWorkflowStore, TaskController, WorkflowError, WorkflowSnapshot, open_runtime
 from greenroom.protocol.workflows import PersistenceFault, WorkflowResult
 from tests.workflows.stage import Faulty, Handlers, behaving, built, opened, seen, statuses
 
@@ -268,3 +269,111 @@ async def test_a_memory_store_lists_and_prunes_what_is_over(autojump_clock: Mock
         await store.delete("second")
         await store.delete("second")
         assert await store.get("second") is None
+
+
+# -------------------------------------------------------------------- a start that could not be stored
+
+
+async def test_a_start_that_could_not_be_stored_says_why_and_its_id_stays_free(autojump_clock: MockClock) -> None:
+    full = [True]
+    definition = behaving({"a": "x"})
+    handlers = Handlers(definition)
+    async with opened(workflow_store=Faulty(lambda *_: full[0]), functions=handlers) as runtime:
+        with pytest.raises(OSError, match="the disk is full"):
+            await runtime.workflows.start(definition)
+        await trio.sleep(1)
+        assert runtime.workflows.runs() == []
+        assert handlers.calls == []
+        full[0] = False
+        run = await runtime.workflows.start(definition)
+        assert (await run.wait()).status == "completed"
+
+
+async def test_whoever_waits_for_a_run_that_could_not_be_stored_gets_the_fault_and_may_run_it_again(
+    autojump_clock: MockClock,
+) -> None:
+    full = [True]
+    definition = behaving({"a": "x"})
+    async with opened(workflow_store=Faulty(lambda *_: full[0]), functions=Handlers(definition)) as runtime:
+        result = await runtime.workflows.run(definition)
+        assert (result.status, result.durable, fault(result).checkpoint) == ("stopped", False, "initial")
+        full[0] = False
+        assert (await runtime.workflows.run(definition)).status == "completed"
+
+
+async def test_a_run_that_was_stored_as_stopped_at_least_stays_what_it_is(autojump_clock: MockClock) -> None:
+    definition = behaving({"a": "x"})
+    store = Faulty(lambda _, number: number == 1)
+    async with opened(workflow_store=store, functions=Handlers(definition)) as runtime:
+        assert (await runtime.workflows.run(definition)).durable is True
+        assert (await runtime.workflows.start(definition)).status == "stopped"
+
+
+async def test_a_signal_to_a_run_that_could_not_be_stored_says_why(autojump_clock: MockClock) -> None:
+    definition = behaving({"a": "x"})
+    async with opened(workflow_store=Faulty(lambda *_: True), functions=Handlers(definition)) as runtime:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(runtime.workflows.run, definition)
+            await wait_all_tasks_blocked()
+            with pytest.raises(OSError, match="the disk is full"):
+                await runtime.workflows.find("w").signal("go")
+
+
+# -------------------------------------------------------------------- looking for stored runs, and forgetting them
+
+
+@pytest.mark.parametrize(
+    "store", [{"data": ":memory:"}, {"workflow_store": MemoryWorkflowStore}], ids=["file", "memory"]
+)
+async def test_runs_are_listed_by_statuses_that_there_are(autojump_clock: MockClock, store: dict[str, Any]) -> None:
+    definition = behaving({"a": "x"})
+    given = {name: each if isinstance(each, str) else each() for name, each in store.items()}
+    async with opened(functions=Handlers(definition), **given) as runtime:
+        await runtime.workflows.run(definition)
+        for status in ("completed", ["completed", "stopped"], None):
+            assert [run.id for run in await runtime.workflows.list(status=status)] == ["w"]
+        assert await runtime.workflows.list(status="stopped") == []
+        for unknown in ("done", ["completed", "done"]):
+            with pytest.raises(WorkflowError, match="no status 'done'; there are: completed, failed") as refusal:
+                await runtime.workflows.list(status=cast("Any", unknown))
+            assert refusal.value.code == "MUTATION"
+
+
+@pytest.mark.parametrize(
+    "store", [{"data": ":memory:"}, {"workflow_store": MemoryWorkflowStore}], ids=["file", "memory"]
+)
+async def test_pruning_takes_any_number_of_seconds(autojump_clock: MockClock, store: dict[str, Any]) -> None:
+    definition = behaving({"a": "x"})
+    given = {name: each if isinstance(each, str) else each() for name, each in store.items()}
+    async with opened(functions=Handlers(definition), **given) as runtime:
+        await runtime.workflows.run(definition)
+        for age in (inf, 1e30, 10**400):
+            assert await runtime.workflows.prune(older_than=age) == 0
+        for no_age in (nan, "1", True, None):
+            with pytest.raises(WorkflowError, match="a number of seconds") as refusal:
+                await runtime.workflows.prune(older_than=cast("Any", no_age))
+            assert refusal.value.code == "MUTATION"
+        assert await runtime.workflows.prune(older_than=-inf) == 1
+
+
+# -------------------------------------------------------------------- names and times that no row holds
+
+
+async def test_a_run_again_takes_an_id_that_can_be_written(autojump_clock: MockClock) -> None:
+    definition = behaving({"a": "x"})
+    async with opened(data=":memory:", functions=Handlers(definition)) as runtime:
+        await runtime.workflows.run(definition)
+        for id in ("\ud800", 5, None, ""):
+            with pytest.raises(WorkflowError) as refusal:
+                await runtime.workflows.rerun("w", cast("Any", id), phase="a")
+            assert refusal.value.code == "RESTORE"
+        assert [run.id for run in await runtime.workflows.list()] == ["w"]
+
+
+async def test_a_clock_that_is_set_to_before_1970_stops_no_run(autojump_clock: MockClock) -> None:
+    definition = behaving({"a": "x"})
+    async with open_runtime(wall_clock=lambda: -5.0, data=":memory:", functions=Handlers(definition)) as runtime:
+        assert (await runtime.workflows.run(definition)).durable is True
+        again = await runtime.workflows.rerun("w", "v", phase="a")
+        assert (await again.wait()).status == "completed"
+        assert [(run.created, run.updated) for run in await runtime.workflows.list()] == [(0, 0)] * 2
