@@ -111,7 +111,7 @@ def in_groups(levels: int) -> Exception:
     [
         (Unprintable(), "Unprintable"),
         (in_groups(3000), "far inside"),
-        (ExceptionGroup("both", [ValueError("one"), in_groups(1)]), "one; far inside"),
+        (ExceptionGroup("both", [in_groups(0), in_groups(2)]), "far inside; far inside"),
         (asyncio.CancelledError("a job elsewhere was cancelled"), "a job elsewhere was cancelled"),
     ],
     ids=["unprintable", "deep", "several", "asyncio"],
