@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
+from greenroom.actors.catalogs import events_reference, tools_reference
 from greenroom.actors.config.reference import config_reference
 from greenroom.actors.gateway.reference import rpc_reference
 
@@ -22,7 +23,12 @@ __all__ = ["DOCUMENTS", "main"]
 
 FOLDER: Final = Path(__file__).resolve().parents[2] / "docs"
 
-DOCUMENTS: Final[dict[str, Callable[[], str]]] = {"config.md": config_reference, "rpc.md": rpc_reference}
+DOCUMENTS: Final[dict[str, Callable[[], str]]] = {
+    "config.md": config_reference,
+    "events.md": events_reference,
+    "rpc.md": rpc_reference,
+    "tools.md": tools_reference,
+}
 """What writes each document, by the name of its file."""
 
 
