@@ -21,7 +21,7 @@ import inspect
 import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from types import TracebackType
 from typing import Any, Generic, ParamSpec, Self, TypeVar, cast, final, overload
 
@@ -50,19 +50,23 @@ class _Call(Generic[T]):
         """Done when nothing of it runs any more, also where it was cancelled."""
 
     async def carry_out(self) -> None:
-        """In the runtime's thread."""
+        """In the runtime's thread. Whatever the function raises is its caller's alone."""
         try:
             with self.scope:
                 result = self.function()
                 value = await result if inspect.isawaitable(result) else result
                 if self.future.set_running_or_notify_cancel():
                     self.future.set_result(cast("T", value))
-        except Exception as error:
+        except StopIteration as error:  # no future of asyncio takes one
+            raised = RuntimeError("The function raised StopIteration, which cannot be handed on.")
+            raised.__cause__ = error
+            self.fail(raised)
+        except (Exception, SystemExit, GeneratorExit, asyncio.CancelledError) as error:
             self.fail(error)
         finally:
             self.fail(_closed())
 
-    def fail(self, error: Exception) -> None:
+    def fail(self, error: BaseException) -> None:
         """It has ended, with this error if nothing else came of it."""
         if not self.future.done() and self.future.set_running_or_notify_cancel():
             self.future.set_exception(error)
@@ -151,15 +155,18 @@ class Portal:
         with self._lock:
             if self._token is None or self._ended.done():
                 raise _closed()
+            try:
+                self._token.run_sync_soon(self._start, call)
+            except trio.RunFinishedError:
+                raise _closed() from None
+            # While the lock is held the thread ends nothing, and what is in here it will end.
             self._calls.add(call)
-            # While the lock is held the thread cannot have ended, so the token is valid.
-            self._token.run_sync_soon(self._start, call)
         call.future.add_done_callback(lambda future: self._withdraw(call) if future.cancelled() else None)
         return call
 
     def _withdraw(self, call: _Call[Any]) -> None:
-        with self._lock:
-            if self._token is not None and not self._ended.done():
+        if self._token is not None:
+            with suppress(trio.RunFinishedError):  # then it has ended, too
                 self._token.run_sync_soon(call.scope.cancel)
 
     # ---------------------------------------------------------------- in the runtime's thread
@@ -213,8 +220,8 @@ class Portal:
     # ---------------------------------------------------------------- opening and closing
 
     def _close(self) -> None:
-        with self._lock:
-            if self._token is not None and self._closing is not None and not self._ended.done():
+        if self._token is not None and self._closing is not None:
+            with suppress(trio.RunFinishedError):  # it has ended by itself
                 self._token.run_sync_soon(self._closing.set)
 
     def __enter__(self) -> Self:

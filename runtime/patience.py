@@ -214,17 +214,21 @@ def _start_clocks(around: Iterable[PatientScope], starts: Iterable[Node]) -> Non
 
 
 def _lead_to_a_person(goals: Iterable[Node]) -> bool:
-    """Whether a person is among the goals or waited for by one, over any number of waits."""
-    line = list(goals)
-    seen = set(line)
-    while line:
-        node = line.pop()
-        if node.person:
+    """Whether a person is among the goals or waited for by one, over any number of waits.
+
+    One goal after another is followed to its end, so that where many wait for people the first tells.
+    """
+    seen: set[Node] = set()
+    ways = [iter(goals)]
+    while ways:
+        node = next(ways[-1], None)
+        if node is None:
+            ways.pop()
+        elif node.person:
             return True
-        for met in chain(*(wait.goals() for wait in node.waiting or ()), node.beneath()):
-            if met not in seen:
-                seen.add(met)
-                line.append(met)
+        elif node not in seen:
+            seen.add(node)
+            ways.append(chain((goal for wait in node.waiting or () for goal in wait.goals()), node.beneath()))
     return False
 
 

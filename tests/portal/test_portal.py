@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable
@@ -161,6 +162,43 @@ def test_what_ends_the_runtime_is_raised_at_the_end_of_the_block() -> None:
 
     with pytest.raises(LookupError, match="at the end"), Portal(broken) as portal:
         assert portal.call(lambda: 1) == 1
+
+
+def test_a_step_that_exits_ends_its_own_call_and_no_other() -> None:
+    with greenroom.portal() as portal:
+        with pytest.raises(SystemExit) as exited:
+            portal.call(sys.exit, 3)
+        assert exited.value.code == 3
+        assert portal.call(lambda: "still there") == "still there"
+
+
+def test_a_stop_iteration_reaches_its_caller_as_something_that_futures_take() -> None:
+    async def main() -> None:
+        async with greenroom.portal() as portal:
+            with pytest.raises(RuntimeError, match="StopIteration") as raised:
+                await portal.run(next, iter(()))
+            assert isinstance(raised.value.__cause__, StopIteration)
+
+    asyncio.run(main())
+
+
+def test_who_calls_while_it_closes_gets_an_answer_or_is_told_that_it_is_closed() -> None:
+    for _ in range(10):
+        with ThreadPoolExecutor(4) as threads:
+            with greenroom.portal() as portal:
+                started = threading.Barrier(5)
+                callers = [threads.submit(_hammer, portal, started) for _ in range(4)]
+                started.wait()
+            assert {caller.result(5) for caller in callers} == {"STOPPED"}
+
+
+def _hammer(portal: Portal, started: threading.Barrier) -> str:
+    started.wait()
+    while True:
+        try:
+            assert portal.call(lambda: 1) == 1
+        except ActorError as error:
+            return error.code
 
 
 def test_a_call_from_the_runtimes_own_thread_is_refused_instead_of_hanging() -> None:
