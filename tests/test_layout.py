@@ -27,8 +27,8 @@ EXTRAS = ("mcp", "mcp_types", "httpx", "questionary")
 """What an installation may lack, with the modules that need it."""
 
 # The rooms of `actors` that are no living things, and what none of those may import.
-COMPOSITION = frozenset({"gateway", "toolbox", "console", "client", "cli", "system", "portal", "mcp"})
-ABOVE = frozenset({"gateway", "toolbox", "console", "cli", "system", "portal", "mcp"})
+COMPOSITION = frozenset({"gateway", "toolbox", "console", "client", "cli", "system", "portal", "mcp", "catalogs"})
+ABOVE = frozenset({"gateway", "toolbox", "console", "cli", "system", "portal", "mcp", "catalogs"})
 
 
 def imported(source: str, module: str, is_package: bool = False) -> set[str]:

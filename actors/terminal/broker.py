@@ -10,7 +10,7 @@ import msgspec
 from greenroom.actors.terminal.actor import Answer, Park, Release, TerminalActor
 from greenroom.actors.terminal.durable import DurableAsk
 from greenroom.actors.terminal.notice import NoticeKind
-from greenroom.actors.terminal.options import check_timeout
+from greenroom.actors.terminal.options import check_name, check_timeout
 from greenroom.actors.terminal.recording import Forget
 from greenroom.actors.terminal.ticket import Ticket
 from greenroom.protocol.emitter import Emitter, ErrorHandler, Listener
@@ -128,10 +128,13 @@ class Terminal:
         """Park a form that nobody waits for, and return its ticket's id. `timeout` as in `TerminalManager.ask`.
 
         Raises TerminalError EXPIRE (the terminal is destroyed) or LIMIT, which both abandon the form, and INVALID for
-        another timeout. Cancelled: it is parked or it is not; look at `pending`.
+        another timeout, and for names that are none. Cancelled: it is parked or it is not; look at `pending`.
         """
         if timeout is not msgspec.UNSET:
             check_timeout(timeout, "this form")
+        for name, whose in ((from_, "An asker's"), (to, "A terminal's")):
+            if name is not None:
+                check_name(name, whose)
         try:
             return await self.ref.ask(Park(form, from_, to, timeout))
         except ActorError as error:

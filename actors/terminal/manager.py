@@ -315,6 +315,8 @@ class TerminalManager:
             )
         if message.timeout is not UNSET:
             check_timeout(message.timeout, "this form")
+        if from_ is not None:
+            check_name(from_, "An asker's")
         reply = begin_wait(terminal, from_, None if from_ is None else self._asker(from_), message)
         try:
             # `await reply.wait()` without the coroutine between, as in `Ref.ask`.

@@ -18,12 +18,12 @@ LONGEST: Final = MILLISECONDS / 1000
 """The same in seconds."""
 
 
-def check_name(name: object) -> None:
+def check_name(name: object, whose: str = "A terminal's") -> None:
     """Raise TerminalError INVALID for what is no text, or none that crosses a wire."""
-    if not isinstance(name, str) or not encodable(name):
+    if not isinstance(name, str) or not (name.isascii() or encodable(name)):
         raise TerminalError(
             "INVALID",
-            f"A terminal's name is text without lone surrogates, and not {_shown(name)}.",
+            f"{whose} name is text without lone surrogates, and not {_shown(name)}.",
             {"name": _shown(name)},
         )
 

@@ -10,6 +10,7 @@ import trio
 import trio.testing
 from trio.testing import MockClock
 
+from greenroom.actors.system import open_runtime
 from greenroom.protocol.errors import FormError, TerminalDeadlock, TerminalError
 from greenroom.protocol.forms import Form
 from greenroom.runtime.actor import Actor, handles
@@ -432,3 +433,17 @@ async def test_asks_in_a_name_are_its_operators_once_it_has_one(room: Room) -> N
     await room.answer("person", {"x": "v"})
     assert asked.values == {"x": "v"}
     assert room.edges() == 0
+
+
+@pytest.mark.parametrize("from_", [5, b"agent", ["agent"], "half \ud800", object()])
+async def test_a_name_that_is_none_parks_nothing(from_: Any) -> None:
+    async with open_runtime() as runtime:
+        terminal = runtime.terminals.add("reviewer")
+        with pytest.raises(TerminalError, match="name is text"):
+            await runtime.ask("reviewer", {"fields": []}, from_=from_)
+        with pytest.raises(TerminalError, match="name is text"):
+            await terminal.park(Form({"fields": []}), from_=from_)
+        with pytest.raises(TerminalError, match="name is text"):
+            await terminal.park(Form({"fields": []}), to=from_)
+        assert terminal.pending() == []
+        assert runtime.snapshot().waits == ()
