@@ -50,6 +50,10 @@ See it happen, then serve a terminal, ask it from another shell, and answer:
     greenroom ask reviewer examples/release-review.json
     greenroom attach reviewer
 
+Run a workflow, which survives whatever ends its process:
+
+    greenroom run release.json --functions release --data release.db --terminal reviewer
+
 A gateway elsewhere is named by GREENROOM_URL, and a token for it is taken from GREENROOM_TOKEN.
 """
 

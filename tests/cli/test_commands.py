@@ -186,6 +186,7 @@ def test_the_help_names_every_command_and_the_first_steps() -> None:
     assert ended.code == 0
     assert all(f" {command} " in ended.out for command in COMMANDS)
     assert "greenroom demo" in ended.out
+    assert "greenroom run release.json" in ended.out
 
 
 def test_the_demo_happens() -> None:
