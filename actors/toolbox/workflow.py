@@ -30,6 +30,9 @@ from greenroom.runtime.tools import RESERVED, Tool, ToolManager
 
 __all__ = ["AgentFunction", "WorkingAgent", "agent_function", "workflow_functions", "workflow_tool"]
 
+MAX_PARTS: Final = 1_000
+"""How many phases, and how many tasks, one call may spell. A model that repeats itself spells many more."""
+
 SUMMARY: Final = "Runs steps one after another, or phases of tasks side by side; see describe('workflow') for how."
 
 DESCRIPTION: Final = """\
@@ -81,9 +84,10 @@ def workflow_tool(
     it is waited for: cancelling the call stops the run and all beneath it.
 
     The tool returns a `WorkflowSummary` as JSON; that a workflow failed is no failure of the call. It raises
-    `ToolError`: TOOL for arguments that spell no workflow and for registries that cannot be composed, DEPTH for a
-    workflow that runs already in its chain or would be nested too deep; and `WorkflowError` as the runner does. Raises
-    `ToolError` TOOL here for a lineage that is none, or that does not end with an agent.
+    `ToolError`: TOOL for arguments that spell no workflow, or one of more than `MAX_PARTS`, and for registries that
+    cannot be composed, DEPTH for a workflow that runs already in its chain or would be nested too deep; and
+    `WorkflowError` as the runner does. Raises `ToolError` TOOL here for a lineage that is none, or that does not end
+    with an agent.
     """
     chain = normalize_lineage(lineage, ending="agent")
     functions = None if functions is None else dict(functions)
@@ -91,6 +95,8 @@ def workflow_tool(
 
     async def workflow(args: Any) -> dict[str, Any]:
         authored = author_workflow(args, definition)
+        if authored.definition is not definition:
+            _check_size(authored.definition)
         inside = enter_workflow(chain, authored.definition.id)
         composed = (
             workflow_functions(runner, lineage=inside, functions=functions, agents=agents, store=store)
@@ -102,6 +108,17 @@ def workflow_tool(
         return summary
 
     return Tool(RESERVED, workflow, summary=SUMMARY, description=DESCRIPTION, parameters=STEPS.advertised)
+
+
+def _check_size(definition: WorkflowDefinition) -> None:
+    phases = definition.phases
+    for what, count in (("phases", len(phases)), ("tasks", sum(len(phase.tasks) for phase in phases))):
+        if count > MAX_PARTS:
+            raise ToolError(
+                "TOOL",
+                f"One call may run up to {MAX_PARTS:,} {what}, and these are {count:,}: run them in several calls.",
+                {"workflow": definition.id, what: count},
+            )
 
 
 # -------------------------------------------------------------------- agents that work on tasks

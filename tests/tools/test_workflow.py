@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from greenroom.actors.toolbox.describe import describe_tool
-from greenroom.actors.toolbox.workflow import workflow_tool
+from greenroom.actors.toolbox.workflow import MAX_PARTS, workflow_tool
 from greenroom.actors.workflow import MemoryWorkflowStore, TaskController, WorkflowRunner
 from greenroom.protocol.errors import ToolError, WorkflowError
 from greenroom.protocol.tools import ToolCall, ToolFailure, ToolSuccess
@@ -73,6 +73,21 @@ async def test_nothing_runs_the_workflow_it_was_made_for_and_steps_run_what_they
         assert bench.ran == ["t"]
         assert await bench({"steps": []}) == {"status": "completed", "count": 0, "durable": True}
         assert (await bench({"steps": [{"name": 42}]}))["count"] == 1
+
+
+async def test_one_call_runs_no_more_steps_or_tasks_than_anybody_would_spell() -> None:
+    async with run_tree() as tree:
+        bench = Bench(tree)
+        for args in (
+            steps(*["one"] * (MAX_PARTS + 1)),
+            {"phases": [{"tasks": [{"behavior": "one"}] * (MAX_PARTS + 1)}]},
+            {"phases": [{"tasks": []}] * (MAX_PARTS + 1)},
+        ):
+            refused = await bench.refused(args)
+            assert refused.code == "TOOL"
+            assert "One call may run up to 1,000" in refused.message
+            assert "these are 1,001" in refused.message
+        assert (await bench({"phases": [{"tasks": []}] * MAX_PARTS}))["status"] == "completed"
 
 
 CYCLE: dict[str, Any] = {}
