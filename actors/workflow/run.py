@@ -140,7 +140,11 @@ class Run:
             await self._drive.stored()
 
     def events(self, after: int = 0) -> EventFollower:
-        """What happened, and happens, in order, from the event behind number `after` on; see `RunEvents.follow`."""
+        """What happened, and happens, in order, from the event behind number `after` on; see `RunEvents.follow`.
+
+        A wait for the next event is none for the run itself, since other tasks may bring it about: so a task may follow
+        its own run, but one that follows it to its end waits for itself, and nothing refuses that.
+        """
         return self._events.follow(after)
 
 
