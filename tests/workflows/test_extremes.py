@@ -100,10 +100,10 @@ class Unprintable(Exception):
 
 
 def in_groups(levels: int) -> Exception:
-    error: Exception = ValueError("far inside")
+    errors: list[Exception] = [ValueError("far inside")]
     for _ in range(levels):
-        error = ExceptionGroup("around", [error])
-    return error
+        errors = [ExceptionGroup("around", errors)]
+    return errors[0]
 
 
 @pytest.mark.parametrize(
