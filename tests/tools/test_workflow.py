@@ -78,11 +78,12 @@ async def test_nothing_runs_the_workflow_it_was_made_for_and_steps_run_what_they
 async def test_one_call_runs_no_more_steps_or_tasks_than_anybody_would_spell() -> None:
     async with run_tree() as tree:
         bench = Bench(tree)
-        for args in (
+        calls: list[dict[str, Any]] = [
             steps(*["one"] * (MAX_PARTS + 1)),
             {"phases": [{"tasks": [{"behavior": "one"}] * (MAX_PARTS + 1)}]},
             {"phases": [{"tasks": []}] * (MAX_PARTS + 1)},
-        ):
+        ]
+        for args in calls:
             refused = await bench.refused(args)
             assert refused.code == "TOOL"
             assert "One call may run up to 1,000" in refused.message
