@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 import hypothesis
@@ -28,3 +29,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 raise LookupError(f"{item.nodeid}: there is no {name!r}; there are: {', '.join(ledger)}")
             if not 1 <= number <= ledger[name].lines:
                 raise LookupError(f"{item.nodeid}: {name} has lines 1 to {ledger[name].lines}, not {number}")
+
+
+def pytest_collection_finish() -> None:
+    """Take what collecting has made out of the collector's sight: it stays, and looking through it costs a third of a
+    second whenever a test collects what it has left behind."""
+    gc.collect()
+    gc.freeze()
