@@ -246,6 +246,8 @@ def test_at_a_terminal_a_run_is_drawn_as_it_stands_until_ctrl_c(tmp_path: Path) 
 
 def test_ctrl_c_stops_a_run_that_is_not_recorded(place: Callable[..., list[str]], tmp_path: Path) -> None:
     with running(*place("wait"), modules=tmp_path) as flow:
+        assert flow.process.stdout is not None
+        assert flow.process.stdout.readline(), "it has begun once something is told of it"
         flow.process.send_signal(signal.SIGINT)
         _, err = flow.process.communicate(timeout=SECONDS)
     assert flow.process.returncode == 130
