@@ -88,7 +88,7 @@ class Approvals:
     async def _decided(self, request: ApprovalRequest) -> Decision:
         if self.mode == "never":
             return Decision("rejected", NEVER)
-        if not self.delegated and sum(tag.startswith("agent:") for tag in current_lineage().tags) > 1:
+        if not self.delegated and current_lineage().delegated:
             return Decision("unavailable", DELEGATED)
         decision: object = None
         with trio.CancelScope() as scope:

@@ -54,14 +54,15 @@ def failure(error: Exception) -> ToolFail:
 
 
 def error_text(error: BaseException) -> str:
-    """The message of an error, of the one leaf if it is a group with one. Never raises."""
-    whole: object = error
-    if isinstance(whole, BaseExceptionGroup):
-        leaves = cast("BaseExceptionGroup[BaseException]", whole).exceptions
-        if len(leaves) == 1:
-            return error_text(leaves[0])
+    """The message of an error, of the one leaf if it is a group with one, however deep. Never raises."""
+    found: object = error
+    while isinstance(found, BaseExceptionGroup):
+        leaves = cast("BaseExceptionGroup[BaseException]", found).exceptions
+        if len(leaves) != 1:
+            break
+        found = leaves[0]
     try:
-        return str(error)
+        return str(cast("BaseException", found))
     except Exception:
         return "Unknown thrown value"
 

@@ -19,6 +19,7 @@ from greenroom.protocol.tools import ToolCall, ToolFailure, ToolResult, ToolSucc
 from greenroom.runtime.bus import Next
 from greenroom.runtime.cancel import Cancel
 from greenroom.runtime.context import current_actor
+from greenroom.runtime.lineage import Lineage, within
 from greenroom.runtime.pipeline.approvals import ApprovalRequest, Decision
 from greenroom.runtime.pipeline.handling import Card, Handling
 from greenroom.runtime.pipeline.invocations import Invocation
@@ -259,6 +260,15 @@ async def test_a_terminal_that_is_not_there_refuses(desk: Desk, mock_clock: Mock
     desk.start(press("one"))
     await trio.testing.wait_all_tasks_blocked()
     assert "There is no terminal bob" in desk.error("one")
+
+
+async def test_agents_above_that_no_tag_names_count_too(desk: Desk, mock_clock: MockClock) -> None:
+    desk.approve()
+    with within(Lineage(("agent:child",), unnamed=1)):
+        desk.start(press("one"))
+    await trio.testing.wait_all_tasks_blocked()
+    assert "report to who gave you the work" in desk.error("one")
+    assert desk.runtime.terminals.pending() == []
 
 
 @pytest.mark.parametrize("routed", [False, True])

@@ -209,6 +209,13 @@ async def test_a_group_with_one_leaf_is_told_by_the_leaf() -> None:
     assert await registry(Tool("t", with_nursery)).execute(call("t")) == failure("the leaf")
 
 
+async def test_a_leaf_beneath_any_number_of_groups_is_told_all_the_same() -> None:
+    error: Exception = ValueError("the leaf")
+    for _ in range(5_000):
+        error = ExceptionGroup("one more", [error])
+    assert await registry(Tool("t", raising(error))).execute(call("t")) == failure("the leaf")
+
+
 async def test_a_group_with_several_leaves_is_told_as_a_group() -> None:
     group = ExceptionGroup("both failed", [ValueError("a"), ValueError("b")])
     assert await registry(Tool("t", raising(group))).execute(call("t")) == failure("both failed (2 sub-exceptions)")
