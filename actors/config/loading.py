@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, cast
@@ -11,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from greenroom.actors.config.tables import TABLES, Config
+from greenroom.actors.config.toml import read_toml
 from greenroom.protocol.errors import ConfigError
 
 __all__ = ["load_config", "override", "read_config"]
@@ -21,13 +21,7 @@ _NEAR: Final = 3
 
 def load_config(path: Path) -> Config:
     """The configuration in a TOML file. Raises ConfigError FILE, TOML, and what `read_config` raises."""
-    try:
-        document = tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise ConfigError("FILE", f"The configuration {path} cannot be read: {error.strerror}.") from None
-    except (ValueError, RecursionError) as error:
-        raise ConfigError("TOML", f"{path} is no TOML: {error}.") from None
-    return read_config(document)
+    return read_config(read_toml(path, what=f"The configuration {path}", code="TOML"))
 
 
 def read_config(document: Mapping[str, Any]) -> Config:

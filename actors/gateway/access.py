@@ -13,7 +13,6 @@ import hmac
 import os
 import re
 import time
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, final
@@ -21,6 +20,7 @@ from typing import Annotated, Any, Final, final
 import msgspec
 
 from greenroom.actors.client.allowance import Allowance
+from greenroom.actors.config.toml import read_toml
 from greenroom.protocol.access import EVERYTHING, TOKEN_PROTOCOL, Grants
 from greenroom.protocol.errors import ConfigError
 
@@ -190,12 +190,7 @@ def read_tokens(path: Path, environment: Mapping[str, str] = os.environ) -> list
     Blocks while it reads. Raises ConfigError: FILE if it cannot be read, TOKENS for what is wrong in it, by table and
     key.
     """
-    try:
-        tables = tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise ConfigError("FILE", f"The tokens in {path} cannot be read: {error.strerror}.") from None
-    except (ValueError, RecursionError) as error:
-        raise ConfigError("TOKENS", f"{path} is no TOML: {error}.") from None
+    tables = read_toml(path, what=f"The tokens in {path}", code="TOKENS")
     if not tables:
         raise ConfigError("TOKENS", f"{path} holds no token; write one table for each, such as [ada].")
     return [_token(path, name, table, environment) for name, table in tables.items()]
