@@ -17,7 +17,7 @@ from greenroom.protocol.agents import (
 from greenroom.protocol.tools import ToolCall, ToolDefinition
 from greenroom.runtime.cancel import CancelToken
 
-__all__ = ["Decides", "Provider", "ProviderStream", "Scheduler", "Summarize"]
+__all__ = ["Decides", "Provider", "ProviderStream", "Scheduler", "Summarize", "collected"]
 
 
 class ProviderStream(Protocol):
@@ -81,6 +81,14 @@ class Provider(Protocol):
     ) -> AbstractAsyncContextManager[ProviderStream]:
         """The answer as it comes. The block is entered and left in one task; leaving it early ends the request."""
         ...
+
+
+async def collected(answer: AbstractAsyncContextManager[ProviderStream]) -> ProviderResult:
+    """The whole of an answer that comes in pieces: what `Provider.generate` gives of what `stream` does."""
+    async with answer as stream:
+        async for _ in stream:
+            pass
+        return stream.result
 
 
 class Summarize(Protocol):

@@ -26,6 +26,7 @@ from greenroom.protocol.agents import ChatMessage, PromptFormat, ProviderOptions
 from greenroom.protocol.errors import ConfigError, ProviderError
 from greenroom.protocol.tools import ToolDefinition
 from greenroom.runtime.cancel import CancelToken
+from greenroom.runtime.provider import collected
 
 __all__ = ["HttpOptions", "HttpProvider"]
 
@@ -143,10 +144,7 @@ class HttpProvider(ABC):
         options: ProviderOptions | None = None,
     ) -> ProviderResult:
         """The whole answer; see `Provider`."""
-        async with self.stream(messages, cancel, tools, options) as stream:
-            async for _ in stream:
-                pass
-            return stream.result
+        return await collected(self.stream(messages, cancel, tools, options))
 
     @asynccontextmanager
     async def stream(

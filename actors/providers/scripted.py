@@ -15,6 +15,7 @@ from greenroom.protocol.agents import ChatMessage, Delta, PromptFormat, Provider
 from greenroom.protocol.errors import ProviderError
 from greenroom.protocol.tools import ToolDefinition
 from greenroom.runtime.cancel import CancelToken
+from greenroom.runtime.provider import collected
 
 __all__ = ["ScriptedCall", "ScriptedProvider", "ScriptedTurn"]
 
@@ -99,10 +100,7 @@ class ScriptedProvider:
         tools: Sequence[ToolDefinition] | None = None,
         options: ProviderOptions | None = None,
     ) -> ProviderResult:
-        async with self.stream(messages, cancel, tools, options) as stream:
-            async for _ in stream:
-                pass
-            return stream.result
+        return await collected(self.stream(messages, cancel, tools, options))
 
     @asynccontextmanager
     async def stream(
