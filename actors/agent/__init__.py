@@ -9,8 +9,12 @@ from greenroom.actors.agent.manager import AgentManager
 from greenroom.actors.agent.registry import AgentRegistry, settle_job
 from greenroom.actors.agent.run import AgentRun, RunOptions, current_run
 from greenroom.actors.agent.settings import DEFAULT_AGENT_LIMIT
-from greenroom.actors.agent.store import ConversationStore, MemoryConversationStore
-from greenroom.actors.agent.table import CONVERSATIONS, TableConversationStore
+from greenroom.actors.agent.store import (
+    CONVERSATIONS,
+    ConversationStore,
+    MemoryConversationStore,
+    TableConversationStore,
+)
 
 __all__ = [
     "AGENT_EVENTS",

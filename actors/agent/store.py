@@ -2,51 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Protocol, final
+from typing import Final, TypeAlias, final
 
-from trio.lowlevel import checkpoint
+from greenroom.protocol.agents import ConversationSnapshot, parse_conversation
+from greenroom.runtime.journal import Journal
+from greenroom.runtime.stores import MemoryStore, SnapshotStore, TableStore, snapshot_table
 
-from greenroom.protocol.agents import ConversationSnapshot
+__all__ = ["CONVERSATIONS", "ConversationStore", "MemoryConversationStore", "TableConversationStore"]
 
-__all__ = ["ConversationStore", "MemoryConversationStore"]
+ConversationStore: TypeAlias = SnapshotStore[ConversationSnapshot]
 
-
-class ConversationStore(Protocol):
-    """Keeps one snapshot a conversation. Implementations may raise; whoever uses it passes it on."""
-
-    async def get(self, id: str) -> ConversationSnapshot | None:
-        """The snapshot of that id; `None` if there is none, or none that can be read."""
-        ...
-
-    async def set(self, snapshot: ConversationSnapshot) -> None:
-        """Keep it under its own id, in place of an earlier one."""
-        ...
-
-    async def delete(self, id: str) -> None:
-        """Forget it. Deleting what is not there is fine."""
-        ...
+CONVERSATIONS: Final = snapshot_table("conversations")
+"""To be registered with the journal before a `TableConversationStore` is used on it."""
 
 
 @final
-class MemoryConversationStore:
-    """Snapshots for as long as the process lives."""
+class MemoryConversationStore(MemoryStore[ConversationSnapshot]):
+    """Conversations for as long as the process lives."""
 
-    def __init__(self) -> None:
-        self._snapshots: dict[str, ConversationSnapshot] = {}
 
-    @property
-    def ids(self) -> list[str]:
-        """Whose snapshots it has, in order of keeping."""
-        return list(self._snapshots)
+@final
+class TableConversationStore(TableStore[ConversationSnapshot]):
+    """Conversations in a table of the journal's file."""
 
-    async def get(self, id: str) -> ConversationSnapshot | None:
-        await checkpoint()
-        return self._snapshots.get(id)
-
-    async def set(self, snapshot: ConversationSnapshot) -> None:
-        await checkpoint()
-        self._snapshots[snapshot.id] = snapshot
-
-    async def delete(self, id: str) -> None:
-        await checkpoint()
-        self._snapshots.pop(id, None)
+    def __init__(self, journal: Journal) -> None:
+        super().__init__(journal, CONVERSATIONS, parse_conversation)

@@ -2,8 +2,7 @@
 
 from greenroom.actors.workspace.directory import DirectoryWorkspace, Limits
 from greenroom.actors.workspace.manager import WorkspaceManager
-from greenroom.actors.workspace.store import MemoryWorkspaceStore, WorkspaceStore
-from greenroom.actors.workspace.table import WORKSPACES, TableWorkspaceStore
+from greenroom.actors.workspace.store import WORKSPACES, MemoryWorkspaceStore, TableWorkspaceStore, WorkspaceStore
 from greenroom.actors.workspace.workspace import Workspace
 
 __all__ = [

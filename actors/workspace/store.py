@@ -2,46 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Protocol, final
+from typing import Final, TypeAlias, final
 
-from trio.lowlevel import checkpoint
+from greenroom.protocol.workspace import Snapshot, parse_snapshot
+from greenroom.runtime.journal import Journal
+from greenroom.runtime.stores import MemoryStore, SnapshotStore, TableStore, snapshot_table
 
-from greenroom.protocol.workspace import Snapshot
+__all__ = ["WORKSPACES", "MemoryWorkspaceStore", "TableWorkspaceStore", "WorkspaceStore"]
 
-__all__ = ["MemoryWorkspaceStore", "WorkspaceStore"]
+WorkspaceStore: TypeAlias = SnapshotStore[Snapshot]
 
-
-class WorkspaceStore(Protocol):
-    """Keeps one snapshot a workspace. Implementations may raise; the manager passes it on."""
-
-    async def get(self, id: str) -> Snapshot | None:
-        """The snapshot of that id; `None` if there is none, or none that can be read."""
-        ...
-
-    async def set(self, snapshot: Snapshot) -> None:
-        """Keep it under its own id, in place of an earlier one."""
-        ...
-
-    async def delete(self, id: str) -> None:
-        """Forget it. Deleting what is not there is fine."""
-        ...
+WORKSPACES: Final = snapshot_table("workspaces")
+"""To be registered with the journal before a `TableWorkspaceStore` is used on it."""
 
 
 @final
-class MemoryWorkspaceStore:
-    """Snapshots for as long as the process lives."""
+class MemoryWorkspaceStore(MemoryStore[Snapshot]):
+    """Workspaces for as long as the process lives."""
 
-    def __init__(self) -> None:
-        self._snapshots: dict[str, Snapshot] = {}
 
-    async def get(self, id: str) -> Snapshot | None:
-        await checkpoint()
-        return self._snapshots.get(id)
+@final
+class TableWorkspaceStore(TableStore[Snapshot]):
+    """Workspaces in a table of the journal's file."""
 
-    async def set(self, snapshot: Snapshot) -> None:
-        await checkpoint()
-        self._snapshots[snapshot.id] = snapshot
-
-    async def delete(self, id: str) -> None:
-        await checkpoint()
-        self._snapshots.pop(id, None)
+    def __init__(self, journal: Journal) -> None:
+        super().__init__(journal, WORKSPACES, parse_snapshot)
