@@ -212,7 +212,7 @@ async def test_a_group_with_one_leaf_is_told_by_the_leaf() -> None:
 async def test_a_leaf_beneath_any_number_of_groups_is_told_all_the_same() -> None:
     error: Exception = ValueError("the leaf")
     for _ in range(5_000):
-        error = ExceptionGroup("one more", [error])
+        error = ExceptionGroup[Exception]("one more", [error])
     assert await registry(Tool("t", raising(error))).execute(call("t")) == failure("the leaf")
 
 
