@@ -34,6 +34,7 @@ DRAIN: Final = 0.2
 """Seconds that the end of a stream may take to come after that of its answer; with it the connection serves again."""
 LARGEST_EVENT: Final = 16_000_000
 LARGEST_BODY: Final = 64_000_000
+"""Bytes that an answer may have, however it comes: a stream that never ends would fill the memory while it lives."""
 _LINE_END: Final = re.compile("\r\n|\r|\n")
 
 
@@ -220,10 +221,11 @@ class Exchange:
 class _Reading:
     """The events of one response."""
 
-    __slots__ = ("_decoder", "_in_comment", "_in_line", "_parser", "_pieces", "alive")
+    __slots__ = ("_decoder", "_in_comment", "_in_line", "_parser", "_pieces", "_received", "alive")
 
     def __init__(self, pieces: AsyncIterator[bytes]) -> None:
         self._pieces = pieces
+        self._received = 0
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._parser = SSEParser(LARGEST_EVENT)
         self._in_line = False
@@ -234,6 +236,9 @@ class _Reading:
     async def events(self, host: str) -> list[SSEEvent] | None:
         """Those that end in the next piece; `None` at the end of the stream."""
         async for piece in self._pieces:
+            self._received += len(piece)
+            if self._received > LARGEST_BODY:
+                raise _too_large(host)
             text = self._decoder.decode(piece)
             self._note(text)
             try:
@@ -259,8 +264,12 @@ async def _whole(pieces: AsyncIterator[bytes], host: str) -> bytes:
     async for piece in pieces:
         body += piece
         if len(body) > LARGEST_BODY:
-            raise protocol_failure(host, f"more than {LARGEST_BODY:,} bytes")
+            raise _too_large(host)
     return bytes(body)
+
+
+def _too_large(host: str) -> ProviderError:
+    return protocol_failure(host, f"an answer of more than {LARGEST_BODY:,} bytes")
 
 
 async def _drain(pieces: AsyncIterator[bytes]) -> None:

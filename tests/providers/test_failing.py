@@ -363,6 +363,17 @@ async def test_a_body_that_is_too_large_is_a_failure(
     assert (await failure(openai)).kind == "protocol"
 
 
+async def test_a_stream_that_never_ends_is_a_failure_that_keeps_what_came(
+    server: ModelServer, openai: OpenAIProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("greenroom.actors.providers.exchange.LARGEST_BODY", 1000)
+    server.plays([sse(H)] * 100)
+    error = await failure(openai)
+    assert error.kind == "protocol"
+    assert error.partial is not None
+    assert 0 < len(error.partial.content) < 100
+
+
 async def test_an_encoding_that_is_not_kept_to_is_a_failure(server: ModelServer, openai: OpenAIProvider) -> None:
     server.plays(Act((b"no gzip",), headers={"content-encoding": "gzip"}))
     assert (await failure(openai)).kind == "protocol"
