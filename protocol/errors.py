@@ -14,7 +14,7 @@
     ├── DatabaseError            CLOSED NOT_FOUND CONFLICT VALIDATION ABORTED MIGRATION CONFORMANCE DRIVER
     ├── RelationError            INVALID UNKNOWN_RELATION NOT_THROUGH
     ├── WorkspaceError           MODALITY RANGE PATTERN UNMATCHED AMBIGUOUS SURROGATE PATH CHANGED LIMIT IO
-    ├── AgentError               CONCURRENCY UNKNOWN EXISTS PLACE PARTIAL
+    ├── AgentError               CONCURRENCY UNKNOWN EXISTS PLACE PARTIAL INPUT INBOX_FULL
     │   └── AgentJobError        a job that ended before its agent was done; `partial` has the result
     ├── ConversationError        SUMMARIZER SECTIONS
     ├── ProviderError            AUTH REQUEST RATE OVERLOAD SERVER TIMEOUT NETWORK TRUNCATED PROTOCOL ABORTED
@@ -160,7 +160,8 @@ class AgentError(GreenroomError):
     """An agent that cannot do what it is asked to.
 
     CONCURRENCY (it runs, and two runs would share what only one may have), UNKNOWN (a registry has nothing of that
-    name), EXISTS (its id is taken), PLACE (it lives nowhere), PARTIAL (see `AgentJobError`).
+    name), EXISTS (its id is taken), PLACE (it lives nowhere), PARTIAL (see `AgentJobError`), INPUT and INBOX_FULL (what
+    is put into its inbox is no text, or one too many).
     """
 
 

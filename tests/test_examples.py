@@ -56,6 +56,16 @@ def test_a_workflow_runs_as_the_documentation_shows(tmp_path: Path) -> None:
     assert done.stdout == "completed ['1 file', 'passed in attempt 2', 'told ops']\n"
 
 
+def test_an_inbox_is_used_as_the_documentation_shows(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "agents.md").read_text("utf-8")
+    (code,) = re.findall(r"## Its inbox\n.*?```python\n(.*?)```", page, re.DOTALL)
+    script = tmp_path / "inbox.py"
+    script.write_text(code, "utf-8")
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    assert done.stdout == "Planned.\nNotes written.\n"
+
+
 def test_a_policy_is_added_as_the_documentation_shows(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "policies.md").read_text("utf-8")
     code = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0]

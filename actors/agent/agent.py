@@ -15,6 +15,7 @@ from trio.lowlevel import enable_ki_protection
 
 from greenroom.actors.agent.context import AgentContext
 from greenroom.actors.agent.conversations import ConversationManager
+from greenroom.actors.agent.inbox import DEFAULT_INBOX_LIMIT, Inbox
 from greenroom.actors.agent.run import RUN, AgentRun, RunOptions
 from greenroom.actors.agent.settings import DEFAULT_AGENT_LIMIT, Settings
 from greenroom.actors.agent.turns import Turns
@@ -26,7 +27,7 @@ from greenroom.protocol.lineage import tag_agent
 from greenroom.runtime.actor import Actor, handles
 from greenroom.runtime.cancel import Cancel, CancelToken
 from greenroom.runtime.lineage import LINEAGE, current_lineage
-from greenroom.runtime.messages import Request
+from greenroom.runtime.messages import Message, Request
 from greenroom.runtime.patience import patient_scope
 from greenroom.runtime.provider import Decides, Provider, Scheduler
 from greenroom.runtime.tools import Tool, ToolManager
@@ -57,6 +58,10 @@ class Begin(Request[None], frozen=True):
     context: Context
 
 
+class Wake(Message, frozen=True):
+    """Something waits in the inbox: begin a run for it, unless there is one."""
+
+
 @final
 class Agent(Actor):
     """A model that runs with tools until it asks for nothing more. It lives in a tree, as every actor.
@@ -74,6 +79,9 @@ class Agent(Actor):
     person), `budget` its tokens, and `cancel` stops all of its runs. `scheduler` is waited for between turns;
     `authority` decides which calls may run. With a `window`, a conversation that can summarize is folded before it
     grows too large; what fails there is passed over, unless `strict`.
+
+    Others give it input by its `inbox`, which holds `inbox_limit` messages at most: it reads them while it runs, or is
+    woken for them.
 
     Events of its `emitter`, after what they tell of: `start(id)`, `turn(number)`, `usage(usage)`, `tool(call, result)`,
     `deny(call, reason)`, `compactError(error)`, and at last one of `error(error)` and `finish(result)`, that after
@@ -104,6 +112,7 @@ class Agent(Actor):
         authority: Decides | None = None,
         window: Window | None = None,
         strict: bool = False,
+        inbox_limit: int = DEFAULT_INBOX_LIMIT,
         on: Mapping[str, Listener] | None = None,
         error: ErrorHandler | None = None,
     ) -> None:
@@ -120,6 +129,7 @@ class Agent(Actor):
         )
         self.window: Final = window
         self.strict: Final = strict
+        self.inbox: Final = Inbox(self, inbox_limit)
         self.emitter: Final = Emitter(AGENT_EVENTS, on=on, error=error)
         self._defaults = Settings(
             limit=limit,
@@ -150,7 +160,7 @@ class Agent(Actor):
 
         Raises as `AgentRun` does, and what the run fails with. Cancelled: the run is stopped first.
         """
-        self._require_place()
+        self.require_place()
         run = AgentRun(self, self._settings(options), keep=False)
         awaiting = run.expect()  # from before it starts, so that it is the later wait that closes a circle
         try:
@@ -160,8 +170,13 @@ class Agent(Actor):
         finally:
             awaiting.withdraw()
 
-    def abort(self, reason: str | None = None) -> None:
-        """Stop all runs that there are, without waiting for their end."""
+    def abort(self, reason: str | None = None, *, keep_inbox: bool = False) -> None:
+        """Stop all runs that there are, without waiting for their end, and discard what waits in the inbox unless
+        `keep_inbox`. What is kept, or comes in meanwhile, is read after that, and wakes it then. While it is idle this
+        does nothing.
+        """
+        if self._runs and not keep_inbox:
+            self.inbox.clear(reason or "aborted")
         for run in tuple(self._runs):
             run.abort(reason)
 
@@ -169,7 +184,7 @@ class Agent(Actor):
 
     async def begin(self, run: AgentRun) -> None:
         """Start a run. Cancelled: it was not started."""
-        self._require_place()
+        self.require_place()
         context = copy_context()
         context.run(LINEAGE.set, self.ref.lineage.joined(current_lineage()).extended(tag_agent(self.id)))
         context.run(RUN.set, run)
@@ -188,10 +203,31 @@ class Agent(Actor):
                 "give the task to another agent.",
                 {"agent": self.id, "shared": shared},
             )
-        message.context.run(lambda: self.start_soon(self._carry_out, run, name=f"{self.ref.path} run"))
+        self._launch(run, message.context)
+
+    def _launch(self, run: AgentRun, context: Context) -> None:
+        context.run(lambda: self.start_soon(self._carry_out, run, name=f"{self.ref.path} run"))
         self._runs[run] = None
 
-    def _require_place(self) -> None:
+    def wake(self) -> None:
+        """Begin a run for what waits in the inbox, unless there is one, which comes back to it when it ends."""
+        if not self._runs:
+            self.ref.notice(Wake())
+
+    @handles(Wake)
+    @enable_ki_protection
+    def _woken(self, _message: Wake) -> None:
+        if not self._runs and self.inbox.wakes:
+            run = AgentRun(self, self._defaults, keep=False, woken=True)
+            context = copy_context()
+            context.run(RUN.set, run)
+            self._launch(run, context)
+
+    def on_end(self, reason: str) -> None:
+        self.inbox.close(reason)
+
+    def require_place(self) -> None:
+        """Raises AgentError PLACE if it lives nowhere yet."""
         if not hasattr(self, "ref"):
             raise AgentError(
                 "PLACE",
@@ -204,6 +240,9 @@ class Agent(Actor):
         turns = Turns(self, run)
         outcome: AgentResult | Exception | None = None
         try:
+            if run.woken and not run.stopped:
+                turns.open()  # first: whatever becomes of this run, what has woken it wakes no other
+                LINEAGE.set(self.ref.lineage.extended(tag_agent(self.id)))
             with ExitStack() as closing:
                 self._arm(run, closing)
                 self.emitter.emit("start", self.id)
@@ -237,6 +276,11 @@ class Agent(Actor):
     def _settle(self, run: AgentRun, outcome: AgentResult | Exception | None, turns: Turns) -> None:
         """The end of a run. Without a checkpoint: `outcome` is `None` where the agent itself is being ended."""
         del self._runs[run]
+        self._tell(run, outcome, turns)
+        if self.inbox.wakes:
+            self.wake()
+
+    def _tell(self, run: AgentRun, outcome: AgentResult | Exception | None, turns: Turns) -> None:
         if isinstance(outcome, Exception):
             self._status = "error"
             run.settle(outcome)

@@ -79,9 +79,11 @@ class AgentRun:
     cannot be waited for: ActorDeadlock, with the path.
     """
 
-    def __init__(self, agent: Agent, settings: Settings, *, keep: bool = True) -> None:
+    def __init__(self, agent: Agent, settings: Settings, *, keep: bool = True, woken: bool = False) -> None:
         self.agent = agent
         self.settings = settings
+        self.woken = woken
+        """Begun by the agent itself, for what is in its inbox. Nobody awaits it."""
         self.cancel = Cancel()
         """What the provider sees of a stop."""
         self.scope = trio.CancelScope()
@@ -94,7 +96,7 @@ class AgentRun:
         self._result: AgentResult | None = None
         self._error: Exception | None = None
         self._waits: list[Awaiting] = []
-        self._begun = False
+        self._begun = woken
 
     async def __aenter__(self) -> AgentRun:
         if self._begun:

@@ -16,6 +16,7 @@ from greenroom.protocol.agents import (
     Budget,
     ChatMessage,
     Delta,
+    InboxMessage,
     MessageInput,
     ProviderOptions,
     ProviderResult,
@@ -51,6 +52,7 @@ class Turns:
         self._settings = run.settings
         self._context = agent.context
         self._conversation = agent.context.messages
+        self._inbox = agent.inbox
         self._options = _options(run.settings)
         self._prompt: list[ChatMessage] = []
         self._compacting = agent.window is not None and self._conversation.summarizable
@@ -58,6 +60,10 @@ class Turns:
         self._thinking: list[str] = []
         self._usage: Usage | None = None
         self._offered: frozenset[str] = frozenset()
+
+    def open(self) -> None:
+        """Begin with what waits in the inbox, for a run that was woken for it."""
+        self._read(self._inbox.claim_turn())
 
     async def take(self) -> AgentResult | None:
         """All turns; what they came to, or `None` if the run was stopped first."""
@@ -74,14 +80,19 @@ class Turns:
                 return None
             if not self._agent.ref.alive:
                 await trio.sleep_forever()  # it is being stopped: cancelled as soon as what is beneath it has ended
+            if self._read(self._inbox.claim_step()):
+                await self._trim(between_turns=number > 0)
             answer = await self._ask()
             if answer is None:
                 return None
+            more = number + 1 < self._settings.limit
             if not answer.tools:
                 self._add(MessageInput("assistant", answer.content))
-                return self._whole(answer.content)
+                if not (more and self._inbox.for_next_step):
+                    return self._whole(answer.content)
+                continue
             self._add(MessageInput("assistant", answer.content, answer.tools))
-            if await self._call(answer.tools):
+            if await self._call(answer.tools) and not (more and self._inbox.for_next_step):
                 return self._whole(answer.content)
             await self._trim(between_turns=True)
         if self._run.stopped:
@@ -102,6 +113,12 @@ class Turns:
 
     async def _build(self) -> None:
         self._prompt = await self._context.build(self._agent.provider.format, conversation=self._conversation)
+
+    def _read(self, messages: tuple[InboxMessage, ...]) -> bool:
+        """Put into the conversation what was claimed; whether there was any."""
+        for message in messages:
+            self._add(MessageInput("user", message.text))
+        return bool(messages)
 
     def _add(self, message: MessageInput) -> None:
         self._prompt.append(self._conversation.add(message))

@@ -7,6 +7,7 @@ from greenroom.protocol.agents.conversations import (
     Section,
     parse_conversation,
 )
+from greenroom.protocol.agents.inbox import InboxKind, InboxMessage
 from greenroom.protocol.agents.instructions import Instruction, InstructionManager, PromptFormat
 from greenroom.protocol.agents.job import AgentJob
 from greenroom.protocol.agents.messages import (
@@ -43,6 +44,8 @@ __all__ = [
     "ChatMessage",
     "ConversationSnapshot",
     "Delta",
+    "InboxKind",
+    "InboxMessage",
     "Instruction",
     "InstructionManager",
     "MessageInput",
