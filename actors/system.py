@@ -14,6 +14,7 @@ import msgspec
 
 from greenroom.actors.agent import AgentManager
 from greenroom.actors.gateway import Access, Gateway, GatewayLimits, Mount, Services, open_gateway
+from greenroom.actors.session import SessionManager
 from greenroom.actors.terminal import (
     ASKS,
     TERMINALS,
@@ -53,6 +54,7 @@ class Runtime:
         terminals: TerminalManager,
         workflows: WorkflowManager,
         tools: ToolManager,
+        sessions: SessionManager,
         journal: Journal | None = None,
     ) -> None:
         self.tree = tree
@@ -64,6 +66,8 @@ class Runtime:
         """The agents at the top; each may have others beneath it."""
         self.tools = tools
         """What the gateway offers to those who may call tools; empty until tools are added."""
+        self.sessions = sessions
+        """The logs of agents: `await runtime.sessions.open(id)`."""
         self.journal = journal
         """What is recorded. None: the runtime was opened without `data`."""
 
@@ -191,6 +195,7 @@ async def open_runtime(
                 journal = await open_journal(tree, data, tables=(ASKS, TERMINALS, *RUN_TABLES), wall_clock=wall_clock)
                 durable = await open_durable_asks(journal)
                 store = store or JournalTerminalStore(journal)
+            sessions = SessionManager(tree, wall_clock=wall_clock)
             terminals = TerminalManager(
                 tree, store=store, durable=durable, timeout=timeout, cap=cap, error=error, wall_clock=wall_clock
             )
@@ -206,7 +211,7 @@ async def open_runtime(
             )
             if durable is not None:
                 await _let_go_of_lost_runs(durable, terminals, workflows)
-            yield Runtime(tree, terminals, workflows, ToolManager(pipeline=tree.pipeline), journal)
+            yield Runtime(tree, terminals, workflows, ToolManager(pipeline=tree.pipeline), sessions, journal)
     finally:
         if tune_gc:
             gc.set_threshold(*thresholds)

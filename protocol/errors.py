@@ -19,6 +19,8 @@
     ├── ConversationError        SUMMARIZER SECTIONS
     ├── ProviderError            AUTH REQUEST RATE OVERLOAD SERVER TIMEOUT NETWORK TRUNCATED PROTOCOL ABORTED
     ├── JournalError             OWNED FOREIGN NEWER CORRUPT READONLY FULL IO BUSY REFUSED STALE ENDED GAP CLOSED
+    ├── SessionError             SESSION_NOT_FOUND SESSION_NOT_LIVE SESSION_ALREADY_EXISTS INVALID_BOUNDARY OPEN_TURN
+    │                            INVALID ORDER REENTRANT DISPOSED UNSUPPORTED CORRUPT OWNED IO
     ├── ActorError               STOPPED MAILBOX_FULL UNKNOWN RESTARTS DEADLOCK
     │   └── ActorDeadlock        (also a Deadlock)
     ├── BridgeError              CONNECT STATUS OVERFLOW SCHEMA ANSWER
@@ -56,6 +58,7 @@ __all__ = [
     "ProviderError",
     "RelationError",
     "RpcError",
+    "SessionError",
     "TerminalDeadlock",
     "TerminalError",
     "ToolDeadlock",
@@ -213,6 +216,17 @@ class JournalError(GreenroomError):
 
     Opening: OWNED (another process writes it), FOREIGN, NEWER, CORRUPT, READONLY. Writing: FULL, READONLY, IO, CORRUPT,
     BUSY (worth another try), REFUSED, STALE, ENDED (this unit, whenever it is tried). Reading: GAP. Any: CLOSED.
+    """
+
+
+class SessionError(GreenroomError):
+    """A session's log that cannot be opened, appended to or forked.
+
+    SESSION_NOT_FOUND (nothing of that id is stored), SESSION_NOT_LIVE (it is stored, and not open),
+    SESSION_ALREADY_EXISTS; forking: INVALID_BOUNDARY (no event has that number), OPEN_TURN (the turn in which it stands
+    is not over there). Appending, and nothing was appended: INVALID (data that is none of its type), ORDER (it cannot
+    come after what stands there), REENTRANT (from within a notification of the same session), DISPOSED. Opening:
+    UNSUPPORTED (a version or a type that is unknown), CORRUPT, OWNED (another process writes it). IO (the disk).
     """
 
 

@@ -77,3 +77,13 @@ def test_a_policy_is_added_as_the_documentation_shows(tmp_path: Path) -> None:
     assert "value='ran ls'" in allowed
     assert "nothing is deleted" in denied
     assert "value" not in denied
+
+
+def test_a_session_is_kept_as_the_documentation_shows(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "sessions.md").read_text("utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    script = tmp_path / "session.py"
+    script.write_text(code, "utf-8")
+    done = subprocess.run([sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    assert done.stdout == "0 user/message\n1 todo/write\nRead the plan\n"

@@ -11,6 +11,7 @@ from .actors.mcp import mcp_endpoint, mcp_server, mount_mcp, serve_stdio
 from .actors.portal import Portal, portal
 from .actors.providers import ScriptedProvider, ScriptedTurn
 from .actors.relation import RelationManager
+from .actors.session import Session, SessionManager
 from .actors.system import Runtime, open_runtime
 from .actors.terminal import MemoryTerminalStore, Terminal, TerminalManager, TerminalStore
 from .actors.toolbox.agent import agent_tool
@@ -64,6 +65,7 @@ from .protocol.errors import (
     ProviderError,
     RelationError,
     RpcError,
+    SessionError,
     TerminalDeadlock,
     TerminalError,
     ToolDeadlock,
@@ -74,6 +76,7 @@ from .protocol.errors import (
 from .protocol.forms import FieldError, Form, FormSchema, parse_form
 from .protocol.relations import belongs_to, has_many, has_morph, has_one, has_through
 from .protocol.schemas.infer import infer_schema
+from .protocol.sessions import SessionEvent, SessionHeader
 from .protocol.terminals import AnswerFailure, AnswerRefusal, AnswerResult, AnswerSuccess, PendingForm
 from .protocol.tools import ToolCall, ToolDefinition, ToolFailure, ToolResult, ToolSuccess
 from .protocol.tree import TreeSnapshot
@@ -193,6 +196,11 @@ __all__ = [
     "Scope",
     "ScriptedProvider",
     "ScriptedTurn",
+    "Session",
+    "SessionError",
+    "SessionEvent",
+    "SessionHeader",
+    "SessionManager",
     "Settled",
     "SpillStore",
     "TaskController",

@@ -1,0 +1,122 @@
+"""A session's header and events as JSON, and as the lines of a file, of which what was torn off does not count."""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+import msgspec
+from msgspec import Struct
+
+from greenroom.protocol.errors import SessionError
+from greenroom.protocol.sessions.record import VERSION, SessionEvent, SessionHeader
+
+__all__ = ["Lines", "decode_event", "decode_header", "encode", "escaped", "read_lines"]
+
+
+class _Versioned(Struct):
+    version: int
+
+
+_encode: Final = msgspec.json.Encoder().encode
+_event: Final = msgspec.json.Decoder(SessionEvent)
+_header: Final = msgspec.json.Decoder(SessionHeader)
+_versioned: Final = msgspec.json.Decoder(_Versioned)
+
+PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
+
+
+def encode(record: SessionHeader | SessionEvent) -> bytes:
+    """The record as JSON, without a line's end. Frozen data can always be encoded."""
+    return _encode(record)
+
+
+def decode_event(raw: bytes) -> SessionEvent:
+    """The event that JSON spells; its data is the JSON as it stands, not yet read. Raises SessionError CORRUPT."""
+    try:
+        return _event.decode(raw)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise _corrupt(f"an event cannot be read: {error}") from None
+
+
+def decode_header(raw: bytes, id: str) -> SessionHeader:
+    """The header that JSON spells, of the session of that id. Raises SessionError CORRUPT, UNSUPPORTED."""
+    try:
+        version = _versioned.decode(raw).version
+        if version != VERSION:
+            raise SessionError(
+                "UNSUPPORTED",
+                f"The log of the session {id} is of version {version}, and this program knows version {VERSION}. Use "
+                "the greenroom that wrote it.",
+                {"session": id, "version": version, "known": VERSION},
+            )
+        header = _header.decode(raw)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise _corrupt(f"its header cannot be read: {error}") from None
+    if header.id != id:
+        raise _corrupt(f"it is the log of another session, {header.id}")
+    return header
+
+
+@final
+class Lines(Struct, frozen=True):
+    """What a file holds: the header, the events, and how many of its bytes these are. What follows was torn."""
+
+    header: SessionHeader
+    events: list[SessionEvent]
+    sound: int
+
+
+def read_lines(content: bytes, id: str) -> Lines:
+    """Read a file of lines, the header first.
+
+    Behind the last `turn/end` a process may have ended in the middle of a line: from the first line on that is no JSON,
+    or has no end, nothing counts. Such a line before that, and a header that is none, raise SessionError CORRUPT;
+    another version or another session's id as `decode_header` has it.
+    """
+    end = content.find(b"\n")
+    header = decode_header(content[: end if end >= 0 else len(content)], id)
+    if end < 0:
+        raise _corrupt("its header has no end")
+    sound = at = end + 1
+    events: list[SessionEvent] = []
+    damage: SessionError | None = None
+    while at < len(content):
+        end = content.find(b"\n", at)
+        raw = content[at : end if end >= 0 else len(content)]
+        at = len(content) if end < 0 else end + 1
+        try:
+            event = decode_event(raw)
+            if end < 0:
+                raise _corrupt("its last line has no end")
+        except SessionError as error:
+            damage = damage or error
+            continue
+        if damage is None:
+            events.append(event)
+            sound = at
+        elif event.type == "turn/end":
+            raise damage
+    return Lines(header, events, sound)
+
+
+def escaped(id: str) -> str:
+    """An id as the name of one folder: no two ids share one, and none leads out of the folder above.
+
+    Anything but letters and digits of ASCII, `-` and `_` is written as `~` and the four hexadecimal digits of each of
+    its UTF-16 units.
+    """
+    return "".join(each if each in PLAIN else _units(each) for each in id)
+
+
+def _units(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"~{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+
+def _corrupt(reason: str) -> SessionError:
+    return SessionError(
+        "CORRUPT",
+        f"This log is damaged: {reason}. Nothing of it was changed; put a copy in its place, or open a session of "
+        "another id.",
+        {"reason": reason},
+    )

@@ -1,0 +1,118 @@
+"""Projections: what a log comes to, kept up to date event by event."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final, Protocol, TypeVar, final
+
+from msgspec import Struct
+
+from greenroom.protocol.sessions.events import Todo, TodoWrite, TurnEnd, TurnEndReason, TurnStart
+from greenroom.protocol.sessions.record import SessionEvent
+
+__all__ = ["TODOS", "TURNS", "Projection", "ProjectionSnapshot", "Turns", "project"]
+
+S = TypeVar("S")
+
+
+class Projection(Protocol[S]):
+    """What one reader wants to know of a log. Its functions are plain and pure: the same events come to the same."""
+
+    @property
+    def key(self) -> str:
+        """By which it is found in a snapshot."""
+        ...
+
+    @property
+    def schema(self) -> type[Any]:
+        """The type of the view."""
+        ...
+
+    @property
+    def state_version(self) -> int:
+        """Changes when `apply` comes to something else than before."""
+        ...
+
+    def init(self) -> S:
+        """What no events come to."""
+        ...
+
+    def apply(self, state: S, event: SessionEvent) -> S:
+        """What they come to with one event more; the same object, if the event is none of its own."""
+        ...
+
+    def view(self, state: S) -> Any:
+        """What a reader is shown of the state."""
+        ...
+
+
+@final
+class ProjectionSnapshot(Struct, frozen=True, rename="camel"):
+    """What projections have come to by one event."""
+
+    as_of_seq: int
+    """The number of that event; -1 before the first."""
+    values: dict[str, Any]
+
+
+def project(projections: Iterable[Projection[Any]], events: Iterable[SessionEvent]) -> ProjectionSnapshot:
+    """What these events come to, for each of the projections."""
+    known = tuple(projections)
+    states = [projection.init() for projection in known]
+    last = -1
+    for event in events:
+        last = event.seq
+        for place, projection in enumerate(known):
+            states[place] = projection.apply(states[place], event)
+    return ProjectionSnapshot(last, {each.key: each.view(state) for each, state in zip(known, states, strict=True)})
+
+
+@final
+class _Todos:
+    """The list of what is to be done: each event holds all of it."""
+
+    key: Final = "todos"
+    schema: Final = tuple[Todo, ...]
+    state_version: Final = 1
+
+    def init(self) -> tuple[Todo, ...]:
+        return ()
+
+    def apply(self, state: tuple[Todo, ...], event: SessionEvent) -> tuple[Todo, ...]:
+        return event.data.todos if isinstance(event.data, TodoWrite) else state
+
+    def view(self, state: tuple[Todo, ...]) -> tuple[Todo, ...]:
+        return state
+
+
+@final
+class Turns(Struct, frozen=True):
+    """How many turns there were, whether one is open, and how the last one ended that did."""
+
+    count: int = 0
+    open: bool = False
+    last: TurnEndReason | None = None
+
+
+@final
+class _Turns:
+    key: Final = "turns"
+    schema: Final = Turns
+    state_version: Final = 1
+
+    def init(self) -> Turns:
+        return Turns()
+
+    def apply(self, state: Turns, event: SessionEvent) -> Turns:
+        if isinstance(event.data, TurnStart):
+            return Turns(state.count + 1, True, state.last)
+        if isinstance(event.data, TurnEnd):
+            return Turns(state.count, False, event.data.reason)
+        return state
+
+    def view(self, state: Turns) -> Turns:
+        return state
+
+
+TODOS: Final[Projection[tuple[Todo, ...]]] = _Todos()
+TURNS: Final[Projection[Turns]] = _Turns()
