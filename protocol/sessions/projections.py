@@ -71,9 +71,9 @@ def project(projections: Iterable[Projection[Any]], events: Iterable[SessionEven
 class _Todos:
     """The list of what is to be done: each event holds all of it."""
 
-    key: Final = "todos"
-    schema: Final = tuple[Todo, ...]
-    state_version: Final = 1
+    key = "todos"
+    schema = tuple[Todo, ...]
+    state_version = 1
 
     def init(self) -> tuple[Todo, ...]:
         return ()
@@ -96,9 +96,9 @@ class Turns(Struct, frozen=True):
 
 @final
 class _Turns:
-    key: Final = "turns"
-    schema: Final = Turns
-    state_version: Final = 1
+    key = "turns"
+    schema = Turns
+    state_version = 1
 
     def init(self) -> Turns:
         return Turns()
