@@ -10,6 +10,7 @@ import struct
 import subprocess
 import termios
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -23,9 +24,19 @@ READING = pytest.mark.parametrize(
 
 def wait_until_read(source: int) -> None:
     """Wait until nothing is left of what was written for the process at the other end to read."""
+    _wait_for(lambda: _unread(source) == 0, "it does not read its input")
+
+
+def _unread(source: int) -> int:
+    """How many bytes can be read there."""
+    (count,) = struct.unpack("i", fcntl.ioctl(source, termios.FIONREAD, b"\0" * 4))
+    return int(count)
+
+
+def _wait_for(reached: Callable[[], bool], what_else: str) -> None:
     until = time.monotonic() + SECONDS
-    while struct.unpack("i", fcntl.ioctl(source, termios.FIONREAD, b"\0" * 4)) != (0,):
-        assert time.monotonic() < until, "it does not read its input"
+    while not reached():
+        assert time.monotonic() < until, what_else
         time.sleep(0.01)
 
 
@@ -51,6 +62,7 @@ def test_ctrl_c_ends_a_command_that_reads_a_pipe(shared_server: Server, words: l
 def test_ctrl_c_ends_a_command_that_reads_a_terminal(shared_server: Server, words: list[str]) -> None:
     master, slave = pty.openpty()
     os.write(master, b'{"half":\n')
+    _wait_for(lambda: _unread(slave) > 0, "the line does not come through")  # a terminal passes it on in its own time
     process = begin(*words, url=shared_server.url, stdin=slave)
     wait_until_read(slave)
     assert interrupt(process) == (130, "")
