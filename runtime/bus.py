@@ -30,6 +30,7 @@ Cancelling a dispatch cancels its listeners. A dispatch without listeners costs 
 
 from __future__ import annotations
 
+import functools
 import inspect
 import logging
 from collections.abc import Awaitable, Callable
@@ -41,7 +42,7 @@ from greenroom.protocol.errors import GreenroomError, InvariantError
 from greenroom.runtime.context import as_nobody, current_node
 from greenroom.runtime.scopes import Scope
 
-__all__ = ["Bus", "Dispatch", "Event", "Mode", "Next"]
+__all__ = ["Bus", "Dispatch", "Event", "Mode", "Next", "awaited"]
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -313,7 +314,7 @@ class Bus:
 
 
 def _check_kind(event: Event[Any], listener: Callable[..., Any]) -> None:
-    waits = inspect.iscoroutinefunction(listener) or inspect.iscoroutinefunction(type(listener).__call__)
+    waits = awaited(listener)
     if waits and event.mode == "emit":
         raise GreenroomError(
             "WRONG_KIND",
@@ -324,6 +325,13 @@ def _check_kind(event: Event[Any], listener: Callable[..., Any]) -> None:
         raise GreenroomError(
             "WRONG_KIND", f"{event.name} is awaited: its listeners are async functions.", {"event": event.name}
         )
+
+
+def awaited(function: Callable[..., Any]) -> bool:
+    """Whether it is async: such a function, an object that is called as one, or a `partial` of either."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
 # -------------------------------------------------------------------- the four modes

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Protocol, final, runtime_checkable
 
 import trio
 
 __all__ = ["Cancel", "CancelToken"]
+
+logger = logging.getLogger("greenroom.cancel")
 
 
 @runtime_checkable
@@ -36,7 +39,10 @@ class Cancel:
         return self._set
 
     def set(self, reason: str | None = None) -> None:
-        """Tell everybody to stop. Does nothing if it was set before: the first reason is the one that counts."""
+        """Tell everybody to stop. Does nothing if it was set before: the first reason is the one that counts.
+
+        What a listener raises is logged, and keeps nobody else from being told.
+        """
         if self._set:
             return
         self._set, self.reason = True, reason
@@ -44,7 +50,10 @@ class Cancel:
             self._event.set()
         listeners, self._listeners = self._listeners, None
         for listener in (listeners or {}).values():
-            listener()
+            try:
+                listener()
+            except Exception:
+                logger.exception("A listener to being told to stop raised")
 
     async def wait(self) -> None:
         """Wait, without a deadline, until it is set."""

@@ -31,10 +31,21 @@ async def run_batch(executions: Sequence[Execution], settled: Settling, limit: i
     try:
         await batch.run()
     finally:
-        for execution in executions:
-            execution.abandon()
+        _abandon(executions)
     if batch.fault is not None:
         raise batch.fault
+
+
+def _abandon(executions: Sequence[Execution]) -> None:
+    """What is left of each is told, whatever a recorder or an observer raises for one; the first such is raised."""
+    fault: BaseException | None = None
+    for execution in executions:
+        try:
+            execution.abandon()
+        except BaseException as raised:  # there is no checkpoint: it is no cancellation
+            fault = raised if fault is None else fault
+    if fault is not None:
+        raise fault
 
 
 @final

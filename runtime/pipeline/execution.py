@@ -20,17 +20,17 @@ from msgspec import UNSET, structs
 
 from greenroom.protocol.errors import GreenroomError
 from greenroom.protocol.schemas import NotJson
-from greenroom.protocol.schemas.gates import encodable
 from greenroom.runtime.context import current_actor
 from greenroom.runtime.pipeline.handling import Handling, call_card
 from greenroom.runtime.pipeline.invocations import Invocation, Settled
-from greenroom.runtime.pipeline.outcomes import MalformedOutcome, Outcome, ToolFail, ToolOk, failure
+from greenroom.runtime.pipeline.outcomes import MalformedOutcome, Outcome, ToolFail, ToolOk, failure, plain, plain_all
 from greenroom.runtime.pipeline.snapshot import snapshot, thaw
 from greenroom.runtime.pipeline.verdicts import Accept, Allow, Ask, Block, Deny, Review, Verdict
 
 if TYPE_CHECKING:
     from greenroom.runtime.actor import Actor
     from greenroom.runtime.pipeline.pipeline import Pipeline
+    from greenroom.runtime.pipeline.recorder import Recorder
 
 __all__ = ["Execution", "conclude_turn", "current_invocation", "defer_context"]
 
@@ -61,6 +61,7 @@ class Execution:
         "_outcome",
         "_parent",
         "_pipeline",
+        "_recorder",
         "_reviewed",
         "call",
         "concluding",
@@ -78,6 +79,8 @@ class Execution:
         self._body = body
         self._actor: Actor | None = current_actor()
         self._parent = running()
+        self._recorder: Recorder | None = None
+        """Whoever takes it down, from its beginning to its end."""
         self._called: Any = None
         self._grant: Literal["none", "given", "spent"] = "none"
         self._contexts: list[str] = []
@@ -114,6 +117,7 @@ class Execution:
         recorder = self._pipeline.recorder
         if recorder is not None:
             self._called = recorder.called(self.call)
+            self._recorder = recorder
         self.state = "begun"
         if self._outcome is not None:
             return
@@ -129,7 +133,7 @@ class Execution:
         verdict: Verdict = await self._pipeline.decide(self.call, _allow)
         if isinstance(verdict, Ask):
             decision = await self._pipeline.approvals.decide(
-                self.call, verdict.reason, lambda: call_card(self._handling, self.call), self._pipeline.recorder
+                self.call, verdict.reason, lambda: call_card(self._handling, self.call), self._recorder
             )
             if decision.kind == "cancelled" and self.call.stopped:
                 return ABORTED_BEFORE
@@ -158,7 +162,16 @@ class Execution:
             self._skip_to_the_end(failure(error))
 
     async def _run(self) -> Outcome:
-        """Innermost: the tool, whose own errors are outcomes."""
+        """Innermost: the tool, whose own errors are outcomes. Raises GreenroomError NEXT_MISUSE once stage 7 is over: a
+        policy has let those beneath it run on in a task of their own."""
+        if self._outcome is not None:
+            event = self._pipeline.execute.name
+            raise GreenroomError(
+                "NEXT_MISUSE",
+                f"next() of a listener to {event} was called after the outermost one had returned; await what is"
+                " beneath before you return.",
+                {"event": event},
+            )
         if self.call.stopped:
             return self._remember(ABORTED_BEFORE if self.state == "begun" else ABORTED)
         if self._grant == "spent":
@@ -166,6 +179,7 @@ class Execution:
         if self._grant == "given":
             self._grant = "spent"
         self.state = "running"
+        self.concluding = False  # what an earlier attempt has said went with it
         token = _RUNNING.set(self)
         try:
             arguments = thaw(self.call.arguments)  # its own, so that it cannot change what was approved
@@ -192,14 +206,16 @@ class Execution:
 
     def _checked(self, outcome: Outcome) -> Outcome:
         """What came out of stage 7: the tool's own outcome, or one that is no worse."""
-        if any(outcome is made for made in self._made) or isinstance(outcome, ToolFail):
+        if any(outcome is made for made in self._made):
             return outcome
-        return self._valid(outcome)
-
-    def _valid(self, outcome: Outcome) -> Outcome:
-        """With the value as a snapshot of the type that the tool returns, and its text. Raises `MalformedOutcome`."""
-        if not isinstance(outcome, ToolOk):
+        contexts = plain_all(outcome.contexts) if isinstance(outcome, (ToolOk, ToolFail)) else None
+        if contexts is None:
             raise MalformedOutcome("INVALID_OUTCOME", f"a policy around {self.call.name} gave what is no outcome")
+        outcome = structs.replace(outcome, contexts=contexts)
+        return self._valid(outcome) if isinstance(outcome, ToolOk) else outcome
+
+    def _valid(self, outcome: ToolOk) -> Outcome:
+        """With the value as a snapshot of the type that the tool returns, and its text. Raises `MalformedOutcome`."""
         value = snapshot(outcome.value)
         if isinstance(value, NotJson):
             raise MalformedOutcome("INVALID_TOOL_OUTPUT", f"the tool returned what it should not: {value}")
@@ -220,11 +236,13 @@ class Execution:
 
     def _after(self, review: Review) -> Outcome:
         outcome = self.outcome
+        contexts = plain_all(review.contexts) if isinstance(review, (Accept, Block)) else None
+        if contexts is None:
+            raise MalformedOutcome("INVALID_REVIEW", f"a policy on {self.call.name} gave what is no review")
         if isinstance(review, Block):
             self._contexts.clear()
-            return ToolFail(review.feedback, "BLOCKED", contexts=review.contexts)
-        if not isinstance(review, Accept):
-            raise MalformedOutcome("INVALID_REVIEW", f"a policy on {self.call.name} gave what is no review")
+            return ToolFail(review.feedback, "BLOCKED", contexts=contexts)
+        assert isinstance(review, Accept), "there is no third one"
         if review.value is not UNSET:
             if review.content is not None or not isinstance(outcome, ToolOk):
                 what = "both a value and a text" if review.content is not None else "a value for a call that failed"
@@ -232,7 +250,7 @@ class Execution:
             outcome = self._valid(structs.replace(outcome, value=review.value, content=None))
         elif review.content is not None:
             outcome = structs.replace(outcome, content=review.content)
-        return structs.replace(outcome, contexts=(*outcome.contexts, *review.contexts))
+        return structs.replace(outcome, contexts=(*outcome.contexts, *contexts))
 
     def _skip_to_the_end(self, outcome: Outcome) -> None:
         self._outcome, self._reviewed = outcome, True
@@ -255,8 +273,8 @@ class Execution:
         try:
             self._pipeline.announce(settled)
         finally:
-            if self._pipeline.recorder is not None:
-                self._pipeline.recorder.ended(settled, self._called)
+            if self._recorder is not None:
+                self._recorder.ended(settled, self._called)
         if self._parent is not None:
             self._parent.defer(outcome.contexts)
         return outcome
@@ -265,24 +283,28 @@ class Execution:
         """With all contexts and a text, none of which is anything but plain text."""
         if self.call.stopped and isinstance(outcome, ToolOk):
             outcome = structs.replace(ABORTED, contexts=outcome.contexts)
-        contexts = (*self._contexts, *outcome.contexts)
-        message = outcome.message if isinstance(outcome, ToolFail) else ""
-        content = f"Error: {message}" if outcome.content is None else outcome.content
-        if all(_is_text(text) for text in (message, content, *contexts)):
-            return structs.replace(outcome, content=content, contexts=contexts)
-        return _unreadable("a policy or the tool", ())
+        contexts = plain_all((*self._contexts, *outcome.contexts))
+        message: str | None = ""
+        code: str | None = ""
+        if isinstance(outcome, ToolFail):
+            message, code = plain(outcome.message), plain(outcome.code)
+        content = plain(f"Error: {message}" if outcome.content is None else outcome.content)
+        if contexts is None or message is None or code is None or content is None:
+            return _unreadable("a policy or the tool", ())
+        outcome = structs.replace(outcome, content=content, contexts=contexts)
+        return structs.replace(outcome, message=message, code=code) if isinstance(outcome, ToolFail) else outcome
 
     def _finalized(self, outcome: Outcome) -> Outcome:
         if self._handling.finalize is None:
             return outcome
         try:
-            content: object = self._handling.finalize(self.call, outcome)
+            content = plain(self._handling.finalize(self.call, outcome))
         except Exception as error:
             failed = failure(error)
             return structs.replace(failed, content=f"Error: {failed.message}", contexts=outcome.contexts)
-        if _is_text(content):
-            return structs.replace(outcome, content=content)
-        return _unreadable("the tool's finalizer", outcome.contexts)
+        if content is None:
+            return _unreadable("the tool's finalizer", outcome.contexts)
+        return structs.replace(outcome, content=content)
 
     # ---------------------------------------------------------------- what the tool says meanwhile
 
@@ -339,7 +361,3 @@ async def _accept() -> Review:
 def _unreadable(who: str, contexts: tuple[str, ...]) -> ToolFail:
     message = f"what {who} said is no plain text"
     return ToolFail(message, "INVALID_OUTCOME", content=f"Error: {message}", contexts=contexts)
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and encodable(value)

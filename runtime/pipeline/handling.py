@@ -31,7 +31,7 @@ class Handling(Struct, frozen=True, kw_only=True):
     function that raises says no. `returns` is the type that values must have (`msgspec.convert`, strictly). `render`
     makes the text that a model is shown of the arguments and the value. `finalize` has the last word about that text,
     whatever the call came to. `present_call` and `present_result` make what a person is shown, of the arguments, and of
-    the arguments and the outcome; where one raises, a general card is shown.
+    the arguments and the outcome; where one raises or makes no `Card`, a general one is shown.
     """
 
     concurrent: bool | Callable[[Any], bool] = False
@@ -80,7 +80,9 @@ def call_card(handling: Handling, call: Invocation) -> Card:
     """What a person is shown of a call that has not run."""
     if handling.present_call is not None:
         try:
-            return handling.present_call(call.arguments)
+            card: Any = handling.present_call(call.arguments)
+            if isinstance(card, Card):
+                return card
         except Exception:
             pass  # it is shown all the same
     return Card(call.name, compact(call.arguments))
@@ -90,7 +92,9 @@ def result_card(handling: Handling, call: Invocation, outcome: Outcome) -> Card:
     """What a person is shown of a call that is over, of nothing but what a record keeps."""
     if handling.present_result is not None:
         try:
-            return handling.present_result(call.arguments, outcome)
+            card: Any = handling.present_result(call.arguments, outcome)
+            if isinstance(card, Card):
+                return card
         except Exception:
             pass  # it is shown all the same
     return Card(call.name, outcome.content or "")

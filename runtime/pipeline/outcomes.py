@@ -8,8 +8,19 @@ from typing import Any, cast, final
 from msgspec import Struct
 
 from greenroom.protocol.errors import GreenroomError, ToolError
+from greenroom.protocol.schemas.gates import encodable
 
-__all__ = ["MalformedOutcome", "Outcome", "ToolFail", "ToolOk", "compact", "error_text", "failure"]
+__all__ = [
+    "MalformedOutcome",
+    "Outcome",
+    "ToolFail",
+    "ToolOk",
+    "compact",
+    "error_text",
+    "failure",
+    "plain",
+    "plain_all",
+]
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
@@ -65,6 +76,23 @@ def error_text(error: BaseException) -> str:
         return str(cast("BaseException", found))
     except Exception:
         return "Unknown thrown value"
+
+
+def plain(text: object) -> str | None:
+    """The text, as a `str` and no subclass. None: it is no text, or has no UTF-8 form."""
+    if not isinstance(text, str):
+        return None
+    bare = str.__str__(text)
+    return bare if encodable(bare) else None
+
+
+def plain_all(texts: object) -> tuple[str, ...] | None:
+    """Several texts, each as `plain` gives it. None: they are not several, or one of them is none."""
+    if not isinstance(texts, (tuple, list)):
+        return None
+    found = [plain(text) for text in cast("tuple[object, ...]", texts)]
+    kept = tuple(text for text in found if text is not None)
+    return kept if len(kept) == len(found) else None
 
 
 def compact(value: object) -> str:

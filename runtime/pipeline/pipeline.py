@@ -21,7 +21,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import final
+from typing import Any, final
 
 from greenroom.runtime.bus import Bus
 from greenroom.runtime.pipeline.approvals import Approvals
@@ -58,8 +58,20 @@ class Pipeline:
         self.guards = Guards()
         self.recorder: Recorder | None = None
         """Takes down what happens to calls. None: nobody does."""
-        self.max_parallel = 10
-        """How many calls of a batch may run at a time, of those that may at all. 1: one after another."""
+        self._max_parallel = 10
+
+    @property
+    def max_parallel(self) -> int:
+        """How many calls of a batch may run at a time, of those that may at all: 10, until it is set. 1: one after
+        another. Raises ValueError for what is no number of at least one."""
+        return self._max_parallel
+
+    @max_parallel.setter
+    def max_parallel(self, most: int) -> None:
+        given: Any = most
+        if not isinstance(given, int) or given < 1:
+            raise ValueError(f"of a batch at least one call runs at a time, not {most}")
+        self._max_parallel = most
 
     @property
     def idle(self) -> bool:
@@ -70,7 +82,7 @@ class Pipeline:
             or self.post_execute.listeners
             or self.result.listeners
             or self.guards
-            or self.recorder
+            or self.recorder is not None
         )
 
     def guard(self, guard: Guard, *, scope: Scope | None = None) -> Callable[[], None]:

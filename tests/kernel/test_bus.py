@@ -77,7 +77,9 @@ class WaitsWhenCalled:
 
 
 @pytest.mark.case("pipeline", 8)
-@pytest.mark.parametrize("listener", [waits, functools.partial(waits), WaitsWhenCalled()])
+@pytest.mark.parametrize(
+    "listener", [waits, functools.partial(waits), WaitsWhenCalled(), functools.partial(WaitsWhenCalled())]
+)
 def test_a_listener_that_waits_is_refused(listener: Any) -> None:
     bus = Bus()
     event, _ = bus.declare("a/b", int)

@@ -1,0 +1,248 @@
+"""Policies, guards, recorders and tools that do what they should not: each call has its one result all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+import pytest
+import trio
+from trio.testing import MockClock
+
+from greenroom.protocol.errors import GreenroomError, InvariantError
+from greenroom.protocol.tools import ToolSuccess
+from greenroom.runtime.bus import Bus, Next
+from greenroom.runtime.cancel import Cancel
+from greenroom.runtime.pipeline.execution import conclude_turn
+from greenroom.runtime.pipeline.handling import Card, Handling, call_card, result_card
+from greenroom.runtime.pipeline.invocations import Invocation, Settled
+from greenroom.runtime.pipeline.outcomes import Outcome, ToolFail, ToolOk
+from greenroom.runtime.pipeline.pipeline import Pipeline
+from greenroom.runtime.pipeline.verdicts import Accept, Block, Review
+from greenroom.runtime.policies import retry_policy
+from greenroom.runtime.tools import Tool, ToolManager
+from tests.pipeline.track import Log, Track, call
+
+
+@pytest.fixture
+def track() -> Track:
+    track = Track()
+    track.tool(lambda: "done")
+    return track
+
+
+async def sleep() -> None:
+    await trio.sleep(9)
+
+
+# -------------------------------------------------------------------- what they say
+
+WRONG: Any = [None, "one text", 5, ("fine", 5), ("lone \ud800",)]
+
+
+@pytest.mark.parametrize("contexts", WRONG)
+@pytest.mark.parametrize("review", [Accept, lambda contexts: Block("no", contexts=contexts)])
+async def test_a_review_with_texts_that_are_none_is_a_failure(track: Track, review: Any, contexts: Any) -> None:
+    track.on(track.pipeline.post_execute, lambda settled: review(contexts=contexts))
+    await track.error()
+    assert track.log.events == ["call 1", "result 1"]
+    assert (track.outcome.code, track.outcome.contexts) == ("INVALID_REVIEW", ())
+
+
+@pytest.mark.parametrize("contexts", WRONG)
+@pytest.mark.parametrize("outcome", [ToolOk, lambda contexts, value: ToolFail("no", contexts=contexts)])
+async def test_an_outcome_with_texts_that_are_none_is_a_failure(track: Track, outcome: Any, contexts: Any) -> None:
+    track.on(track.pipeline.execute, lambda call: outcome(value=1, contexts=contexts))
+    await track.error()
+    assert track.log.events == ["call 1", "result 1"]
+    assert (track.outcome.code, track.outcome.contexts) == ("INVALID_OUTCOME", ())
+
+
+async def test_a_failure_has_a_code(track: Track) -> None:
+    code: Any = None
+    track.on(track.pipeline.execute, lambda call: ToolFail("no", code=code))
+    await track.error()
+    assert track.outcome.code == "INVALID_OUTCOME"
+
+
+async def test_texts_of_a_kind_of_their_own_come_out_plain(track: Track) -> None:
+    class Why(StrEnum):
+        LATE = "it is late"
+
+    class Markup(str):
+        pass
+
+    track.tool(lambda: "done", "rendered", render=lambda arguments, value: Markup("<b>done</b>"))
+    await track.value("rendered")
+    track.on(track.pipeline.post_execute, lambda settled: Block(Why.LATE, contexts=(Markup("later"),)))
+    result = await track.execute()
+    assert msgspec.json.decode(msgspec.json.encode(result))["error"] == "it is late"
+    rendered, blocked = (settled.outcome for settled in track.results)
+    assert isinstance(blocked, ToolFail)
+    said = (rendered.content, blocked.message, *blocked.contexts)
+    assert said == ("<b>done</b>", "it is late", "later")
+    assert {type(text) for text in said} == {str}
+
+
+async def test_a_card_that_is_none_gives_way_to_a_general_one() -> None:
+    nothing: Any = None
+    handling = Handling(present_call=lambda arguments: nothing, present_result=lambda arguments, outcome: nothing)
+    sent = Invocation(call_id="1", name="send", arguments={})
+    assert call_card(handling, sent) == Card("send", "{}")
+    assert result_card(handling, sent, ToolOk(1, content="1")) == Card("send", "1")
+
+
+@pytest.mark.parametrize("reason", [False, True, 5])
+async def test_a_guard_that_gives_what_is_no_reason_lets_nothing_run(track: Track, reason: Any) -> None:
+    track.pipeline.guard(lambda call: reason)
+    assert "None" in await track.error()
+    assert track.outcome.code == "INVALID_VERDICT"
+    assert track.seen == ["pre", "result"]
+
+
+def test_a_guard_that_must_be_awaited_is_refused(track: Track) -> None:
+    async def guard(call: Invocation) -> None: ...
+
+    wrong: Any = guard
+    with pytest.raises(GreenroomError) as caught:
+        track.pipeline.guard(wrong)
+    assert caught.value.code == "WRONG_KIND"
+    assert not track.pipeline.guards
+
+
+# -------------------------------------------------------------------- when they say it
+
+
+async def test_a_tool_is_not_entered_once_its_policies_are_done(track: Track, autojump_clock: MockClock) -> None:
+    """The outer policy lets the inner one run on in a task of its own, and answers meanwhile."""
+    entered: list[str] = []
+    track.tool(lambda: entered.append("late"), "late", concurrent=True)
+    track.tool(sleep, "slow", concurrent=True)
+    misused: list[str] = []
+
+    async with trio.open_nursery() as nursery:
+
+        async def hasty(call: Invocation, next: Next[Outcome]) -> Outcome:
+            if call.name == "slow":
+                return await next()
+
+            async def beneath() -> None:
+                with pytest.raises(GreenroomError) as caught:
+                    await next()
+                misused.append(caught.value.code)
+
+            nursery.start_soon(beneath)
+            await trio.sleep(1)
+            return ToolOk("mine")
+
+        async def slow(call: Invocation, next: Next[Outcome]) -> Outcome:
+            await trio.sleep(3)
+            return await next()
+
+        track.bus.on(track.pipeline.execute, hasty)
+        track.bus.on(track.pipeline.execute, slow)
+        await track.tools.execute([call("late", id="1"), call("slow", id="2")])
+    assert (entered, misused) == ([], ["NEXT_MISUSE"])
+    assert track.log.events == ["call 1", "call 2", "result 1", "result 2"]
+
+
+async def test_what_a_failed_attempt_has_said_of_the_turn_does_not_stand(track: Track) -> None:
+    attempts: list[int] = []
+
+    def tool() -> str:
+        attempts.append(1)
+        if len(attempts) == 1:
+            conclude_turn()
+            raise ConnectionError("it broke")
+        return "done"
+
+    track.tool(tool)
+    track.bus.on(track.pipeline.execute, retry_policy(["t"], delay=0))
+    assert await track.value() == "done"
+    assert not track.outcome.concludes_turn
+
+
+async def test_a_stop_reaches_the_tool_though_a_policy_fails_at_it(track: Track, autojump_clock: MockClock) -> None:
+    async def policy(call: Invocation, next: Next[Outcome]) -> Outcome:
+        call.on_stop(lambda: 1 / 0)
+        return await next()
+
+    track.tool(sleep)
+    track.bus.on(track.pipeline.execute, policy)
+    stop = Cancel()
+    async with trio.open_nursery() as nursery:
+
+        async def stopping() -> None:
+            await trio.sleep(1)
+            stop.set("enough")
+
+        nursery.start_soon(stopping)
+        await track.error(stop=stop)
+    assert track.outcome.code == "ABORTED"
+    assert trio.current_time() == pytest.approx(1), "nobody waited for the tool"
+
+
+# -------------------------------------------------------------------- who takes it down
+
+
+async def test_a_recorder_that_counts_its_records_is_one_while_it_has_none() -> None:
+    class Counting(Log):
+        def __len__(self) -> int:
+            return len(self.events)
+
+    pipeline = Pipeline(Bus())
+    pipeline.recorder = recorder = Counting()
+    tools = ToolManager(pipeline=pipeline)
+    tools.add(Tool("t", lambda: "done"))
+    await tools.execute(call())
+    assert recorder.events == ["call 1", "result 1"]
+
+
+async def test_a_call_ends_in_the_record_that_it_began_in(track: Track) -> None:
+    other = Log()
+
+    def swap() -> None:
+        track.pipeline.recorder = other
+
+    track.tool(swap, "swap")
+    await track.execute("swap")
+    assert (track.log.events, other.events) == (["call 1", "result 1"], [])
+
+
+@pytest.mark.parametrize("fault", [InvariantError("INVARIANT", "it cannot be"), KeyboardInterrupt()])
+async def test_each_call_of_a_cancelled_batch_is_told_of_whatever_an_observer_raises(
+    track: Track, fault: BaseException, autojump_clock: MockClock
+) -> None:
+    def observe(settled: Settled) -> None:
+        raise fault
+
+    track.bus.on(track.pipeline.result, observe)
+    track.tool(sleep, concurrent=True)
+    with pytest.raises(type(fault)), trio.move_on_after(1):
+        await track.tools.execute([call(id=str(number)) for number in range(3)])
+    assert sorted(track.log.events) == [*(f"call {n}" for n in range(3)), *(f"result {n}" for n in range(3))]
+
+
+@pytest.mark.parametrize("most", [0, -1, 2.5, None])
+def test_at_least_one_call_of_a_batch_may_run(track: Track, most: Any) -> None:
+    with pytest.raises(ValueError, match="at least one"):
+        track.pipeline.max_parallel = most
+    assert track.pipeline.max_parallel == 10
+
+
+async def test_a_guard_or_a_policy_that_is_added_within_a_call_is_asked_of_later_ones(track: Track) -> None:
+    closes: list[Callable[[], None]] = []
+
+    async def forbid(settled: Settled, next: Next[Review]) -> Review:
+        return Block("not any more")
+
+    def add() -> str:
+        closes.append(track.bus.on(track.pipeline.post_execute, forbid, prepend=True))
+        return "added"
+
+    track.tool(add, "add")
+    assert await track.error("add") == "not any more", "its own review is dispatched later"
+    closes[0]()
+    assert isinstance(await track.execute(), ToolSuccess)
