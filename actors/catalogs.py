@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Final
 
 import trio
@@ -17,10 +18,15 @@ from greenroom.actors.toolbox import (
     ask_tool,
     database_tool,
     describe_tool,
+    edit_tool,
+    glob_tool,
+    grep_tool,
     infer_tool,
+    read_tool,
     relation_tool,
     workflow_tool,
     workspace_tool,
+    write_tool,
 )
 from greenroom.actors.workspace import WorkspaceManager
 from greenroom.protocol.tools import ToolDefinition
@@ -28,6 +34,12 @@ from greenroom.protocol.workflows import WorkflowDefinition
 from greenroom.runtime.tools import Tool
 
 __all__ = ["TOOLS", "events_reference", "tools_reference"]
+
+
+@lru_cache(maxsize=1)
+def _workspaces(runtime: Runtime) -> WorkspaceManager:
+    """The one manager that a runtime may have."""
+    return WorkspaceManager(runtime.tree)
 
 
 _NOTHING: Final = WorkflowDefinition(id="release", name="Release", phases=())
@@ -38,7 +50,12 @@ TOOLS: Final[dict[str, Callable[[Runtime], Tool]]] = {
     "answer": lambda runtime: answer_tool(runtime.terminals, "agent"),
     "workflow": lambda runtime: workflow_tool(_NOTHING, runtime.workflows.runner),
     "agent": lambda _: agent_tool(AgentRegistry({})),
-    "workspace": lambda runtime: workspace_tool(WorkspaceManager(runtime.tree)),
+    "workspace": lambda runtime: workspace_tool(_workspaces(runtime)),
+    "edit": lambda runtime: edit_tool(_workspaces(runtime)),
+    "glob": lambda runtime: glob_tool(_workspaces(runtime)),
+    "grep": lambda runtime: grep_tool(_workspaces(runtime)),
+    "read": lambda runtime: read_tool(_workspaces(runtime)),
+    "write": lambda runtime: write_tool(_workspaces(runtime)),
     "database": lambda runtime: database_tool(runtime.tree),
     "relation": lambda _: relation_tool({}),
     "infer": lambda _: infer_tool(),

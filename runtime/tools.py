@@ -107,6 +107,15 @@ class ToolManager:
             for tool, shown, _ in self._registered.values()
         ]
 
+    def rendered(self, call: ToolCall, value: Any) -> str:
+        """What a model is shown of a value that the call returned: what the tool makes of it, or compact JSON.
+
+        Raises `MalformedOutcome` for a value that the tool must not return.
+        """
+        registered = self._registered.get(call.name)
+        handling = PLAIN if registered is None else registered.tool.handling
+        return handling.rendered(call.arguments, value)
+
     def remove(self, names: str | Iterable[str]) -> bool:
         """Removes tools; whether one of them was there."""
         batch = [names] if isinstance(names, str) else names

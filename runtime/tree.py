@@ -22,6 +22,7 @@ from greenroom.protocol.tree import ActorSnapshot, PatienceSnapshot, TreeSnapsho
 from greenroom.runtime.actor import Actor, Leaf
 from greenroom.runtime.bus import Bus
 from greenroom.runtime.deadlines import Deadlines
+from greenroom.runtime.file_access import FileAccess
 from greenroom.runtime.inbox import InboxEvents
 from greenroom.runtime.life import carry_out, end_all, finish, move_in, start
 from greenroom.runtime.patience import OPEN, spawned
@@ -78,12 +79,24 @@ class Root(Actor):
 class Tree:
     """All actors of one runtime. Made by `run_tree`."""
 
-    __slots__ = ("_ended", "_failed", "_started", "bus", "deadlines", "inboxes", "pipeline", "root", "waits")
+    __slots__ = (
+        "_ended",
+        "_failed",
+        "_started",
+        "bus",
+        "deadlines",
+        "file_access",
+        "inboxes",
+        "pipeline",
+        "root",
+        "waits",
+    )
 
     def __init__(self) -> None:
         self.bus = Bus()
         self.pipeline = Pipeline(self.bus)
         self.inboxes = InboxEvents(self.bus)
+        self.file_access = FileAccess(self.bus)
         self.waits = WaitGraph()
         """The parties of the wait-for graph that are only names."""
         self.deadlines = Deadlines()

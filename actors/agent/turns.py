@@ -28,8 +28,8 @@ from greenroom.protocol.agents import (
 )
 from greenroom.protocol.schemas import NotJson, parse_json_value
 from greenroom.protocol.text import utf16_length
-from greenroom.protocol.tools import ToolCall, ToolFailure, ToolResult, ToolSuccess
-from greenroom.runtime.pipeline.outcomes import Outcome, ToolOk, compact
+from greenroom.protocol.tools import ToolCall, ToolFailure, ToolResult
+from greenroom.runtime.pipeline.outcomes import MalformedOutcome, Outcome, ToolOk
 from greenroom.runtime.provider import ProviderStream
 
 if TYPE_CHECKING:
@@ -231,8 +231,13 @@ class Turns:
     def _record(self, call: ToolCall, result: ToolResult, outcome: Outcome | None) -> None:
         if outcome is not None and outcome.content is not None:
             content = outcome.content
+        elif isinstance(result, ToolFailure):
+            content = result.error
         else:
-            content = compact(result.value) if isinstance(result, ToolSuccess) else result.error
+            try:
+                content = self._context.tools.rendered(call, result.value)
+            except MalformedOutcome as error:
+                result = _failure(call, content := error.message)
         self._agent.emitter.emit("tool", call, result)
         self._run.put(ToolChunk(call, result))
         self._add(MessageInput("tool", content))

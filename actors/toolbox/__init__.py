@@ -5,11 +5,16 @@ from greenroom.actors.toolbox.answer import answer_tool
 from greenroom.actors.toolbox.ask import ask_tool, infer_terminal_code
 from greenroom.actors.toolbox.database import database_tool, infer_database_code
 from greenroom.actors.toolbox.describe import describe_tool
+from greenroom.actors.toolbox.edit import edit_tool
 from greenroom.actors.toolbox.endpoint import endpoint_tool
+from greenroom.actors.toolbox.glob import glob_tool
+from greenroom.actors.toolbox.grep import grep_tool
 from greenroom.actors.toolbox.infer import infer_tool
+from greenroom.actors.toolbox.read import read_tool
 from greenroom.actors.toolbox.relation import infer_relation_code, relation_tool
 from greenroom.actors.toolbox.workflow import agent_function, workflow_functions, workflow_tool
 from greenroom.actors.toolbox.workspace import workspace_tool
+from greenroom.actors.toolbox.write import write_tool
 
 __all__ = [
     "agent_function",
@@ -18,13 +23,18 @@ __all__ = [
     "ask_tool",
     "database_tool",
     "describe_tool",
+    "edit_tool",
     "endpoint_tool",
+    "glob_tool",
+    "grep_tool",
     "infer_database_code",
     "infer_relation_code",
     "infer_terminal_code",
     "infer_tool",
+    "read_tool",
     "relation_tool",
     "workflow_functions",
     "workflow_tool",
     "workspace_tool",
+    "write_tool",
 ]

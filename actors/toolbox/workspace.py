@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from greenroom.actors.workspace import Workspace, WorkspaceManager
 from greenroom.protocol.workspace import File, SearchMatch, range_of
-from greenroom.protocol.workspace.positions import Position, position_of, surrogate_error
+from greenroom.protocol.workspace.positions import Position, position_of, refuse_halves, surrogate_error
 from greenroom.protocol.workspace.slicing import find_lone_surrogate
 from greenroom.runtime.tools import Tool
 
@@ -207,13 +207,13 @@ async def _look(workspace: Workspace, call: _Looking) -> Any:
     match call:
         case Read(path):
             text = await workspace.read(path)
-            if text is not None and (at := find_lone_surrogate(text)) is not None:
-                raise surrogate_error(path, position_of(text, at))
+            if text is not None:
+                refuse_halves(path, text)
             return text
         case List():
             infos = list(await workspace.infos())
             for info in infos:
-                _refuse_path(info.path)
+                refuse_halves(info.path, info.path)
             return msgspec.to_builtins(infos)
         case Has(path):
             return await workspace.has(path)
@@ -273,17 +273,12 @@ def _written(file: File, content: str = "") -> dict[str, str]:
 def _refuse_surrogates(call: Struct) -> None:
     """Nothing may be done before it is known that its result can be told."""
     for field in ("path", "source", "target", "id"):
-        _refuse_path(getattr(call, field, ""))
-
-
-def _refuse_path(path: str) -> None:
-    at = find_lone_surrogate(path)
-    if at is not None:
-        raise surrogate_error(path, position_of(path, at))
+        value = getattr(call, field, "")
+        refuse_halves(value, value)
 
 
 def _refuse_match(match: SearchMatch) -> None:
-    _refuse_path(match.path)
+    refuse_halves(match.path, match.path)
     at = find_lone_surrogate(match.content)
     if at is not None:
         raise surrogate_error(match.path, Position(match.line, position_of(match.content, at).column))

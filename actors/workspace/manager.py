@@ -17,6 +17,7 @@ from greenroom.protocol.emitter import Emitter, ErrorHandler, Listener
 from greenroom.protocol.workspace import WORKSPACE_EVENTS, Change, File, MemoryWorkspace, Snapshot
 from greenroom.protocol.workspace.memory import UNDO_CALLS
 from greenroom.runtime.actor import Actor
+from greenroom.runtime.file_access import FileAccess
 from greenroom.runtime.tree import Tree, free_place
 
 __all__ = ["WorkspaceManager"]
@@ -68,6 +69,11 @@ class WorkspaceManager:
         self._workspaces: dict[str, Workspace] = {}
         self._active: str | None = None
         self._ref = tree.spawn(Workspaces(), "workspaces")
+
+    @property
+    def access(self) -> FileAccess:
+        """Where tools say what they are about to do to files."""
+        return self._tree.file_access
 
     # ---------------------------------------------------------------- the registry
 

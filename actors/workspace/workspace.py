@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import TypeVar, final, overload
 
 import trio
@@ -95,6 +95,10 @@ class Workspace:
         """All files in order."""
         return await self._perform(lambda files: files.files())
 
+    async def paths(self) -> tuple[str, ...]:
+        """Where there are files, in order. Nothing is read for it."""
+        return await self._perform(lambda files: files.paths())
+
     async def infos(self) -> tuple[FileInfo, ...]:
         """What a listing tells of each file, in order."""
         return await self._perform(lambda files: files.infos())
@@ -125,18 +129,27 @@ class Workspace:
         return cut(text, range) if text is not None else None
 
     async def search(
-        self, query: str, *, regex: bool = False, sensitive: bool = True, limit: int | None = None
+        self,
+        query: str,
+        *,
+        regex: bool = False,
+        sensitive: bool = True,
+        limit: int | None = None,
+        only: Container[str] | None = None,
+        each: int | None = None,
     ) -> list[SearchMatch]:
         """Matches within lines, at most `limit` of them over all files; see `Query` and `search_files`.
+
+        With `only`, no other paths are looked at; with `each`, that many matches of a line are enough.
 
         It runs in a worker thread, and others can change files meanwhile. Raises `WorkspaceError`: PATTERN; LIMIT if it
         takes longer than the manager allows.
         """
         bounds = [bound for bound in (limit, self._hits) if bound is not None]
         wanted = Query(query, regex, sensitive, min(bounds, default=None))
-        files = await self._perform(lambda files: files.texts())
+        files = await self._perform(lambda files: files.texts(only))
         return await trio.to_thread.run_sync(
-            search_files, files, wanted, Budget(wanted, self._seconds), limiter=self._limiter
+            lambda: search_files(files, wanted, Budget(wanted, self._seconds), each=each), limiter=self._limiter
         )
 
     # ---------------------------------------------------------------- changing
@@ -155,6 +168,15 @@ class Workspace:
         if isinstance(path, str) and range is not None:
             return await self._perform(lambda files: files.write(path, text, range), text)
         return await self._edit(lambda files: files.write, path, text)
+
+    async def change(self, path: str, make: Callable[[File | None], File], *texts: str) -> File:
+        """Put the file that `make` gives in the place of the one that it is given, `None` where there is none.
+
+        Nothing comes between the two, also where somebody else writes into the directory: CHANGED is raised then. What
+        `make` raises is raised, and nothing has changed. It is plain, waits for nothing and may run in a worker thread;
+        `texts` are what it puts in, so that much of it does.
+        """
+        return await self._perform(lambda files: files.change(path, make), *texts)
 
     @overload
     async def prepend(self, path: str, text: str) -> File: ...

@@ -13,6 +13,7 @@ from greenroom.protocol.workspace.files import (
     is_binary,
     is_text,
 )
+from greenroom.protocol.workspace.globs import Glob, compile_glob
 from greenroom.protocol.workspace.matching import Query
 from greenroom.protocol.workspace.memory import MemoryWorkspace
 from greenroom.protocol.workspace.positions import Position, Range, range_of
@@ -29,6 +30,7 @@ __all__ = [
     "File",
     "FileInfo",
     "FileState",
+    "Glob",
     "MemoryWorkspace",
     "Moved",
     "Position",
@@ -40,6 +42,7 @@ __all__ = [
     "Snapshot",
     "TextContent",
     "Written",
+    "compile_glob",
     "create_file",
     "infer_language",
     "is_binary",

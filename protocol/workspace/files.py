@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Final, Literal, TypeAlias, TypeGuard, final
 
 from msgspec import Struct
@@ -103,6 +104,13 @@ class File(Struct, frozen=True):
     @property
     def kind(self) -> FileKind:
         return "text" if isinstance(self.content, TextContent) else "binary"
+
+    @property
+    def version(self) -> str:
+        """By which its content is recognised again: the same content has the same one, whoever wrote it and when."""
+        content = self.content.text if isinstance(self.content, TextContent) else self.content.data
+        data = content.encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(data, digest_size=16, person=self.kind.encode()).hexdigest()
 
     @property
     def info(self) -> FileInfo:

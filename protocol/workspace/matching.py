@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import groupby, islice
+from operator import itemgetter
 from typing import NamedTuple, final
 
 from msgspec import Struct
@@ -72,19 +74,20 @@ class Matcher:
         assert self._needle is not None, "one of the two is there"
         return _occurrences(to_units(text), self._needle)
 
-    def hits(self, text: str) -> Iterable[Hit]:
-        """Where it is in each line by itself, where `^` and `$` mean the ends of the line."""
+    def hits(self, text: str, most: int | None = None) -> Iterable[Hit]:
+        """Where it is in each line by itself, where `^` and `$` mean the ends of the line: the first `most` of each."""
         if self._query.regex:
-            return self._hits_by_line(text)
+            return self._hits_by_line(text, most)
         # What is taken literally cannot cross the end of a line, so that the text is gone through only once. Most texts
         # hold nothing of it.
         if "\n" in self._query.text or (self._needle is not None and self._needle not in to_units(text)):
             return ()
-        return _in_lines(text, self.spans(text))
+        lines = groupby(_in_lines(text, self.spans(text)), key=itemgetter(0))
+        return (hit for _, hits in lines for hit in islice(hits, most))
 
-    def _hits_by_line(self, text: str) -> Iterator[Hit]:
+    def _hits_by_line(self, text: str, most: int | None) -> Iterator[Hit]:
         for number, line in enumerate(text.split("\n"), start=1):
-            for start, end in self.spans(line):
+            for start, end in islice(self.spans(line), most):
                 yield Hit(number, line, start, end)
 
 

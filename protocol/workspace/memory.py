@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Container, Iterable
 from contextlib import AbstractContextManager
 from typing import Final, final
 
@@ -90,9 +90,13 @@ class MemoryWorkspace:
         """All files in order."""
         return tuple(self._files.values())
 
-    def texts(self) -> tuple[File, ...]:
-        """The files that are text, in order."""
-        return tuple(filter(is_text, self._files.values()))
+    def paths(self) -> tuple[str, ...]:
+        """Where there are files, in order."""
+        return tuple(self._files)
+
+    def texts(self, only: Container[str] | None = None) -> tuple[File, ...]:
+        """The files that are text, in order; with `only`, those at these paths."""
+        return tuple(file for file in self._files.values() if is_text(file) and (only is None or file.path in only))
 
     def infos(self) -> tuple[FileInfo, ...]:
         """What a listing tells, in order."""
@@ -119,6 +123,11 @@ class MemoryWorkspace:
         if range is None:
             return self._put(editing.write(path, before, text))
         return self._put(editing.splice(path, before, text, range))
+
+    def change(self, path: str, make: Callable[[File | None], File]) -> File:
+        """Put the file that `make` gives in the place of the one that it is given, `None` where there is none. What it
+        raises is raised, and nothing has changed."""
+        return self._put(make(self._files.get(path)))
 
     def prepend(self, path: str, text: str) -> File:
         """Put the text before what is there. Raises `WorkspaceError` MODALITY."""

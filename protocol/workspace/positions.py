@@ -11,9 +11,19 @@ from msgspec import Struct
 
 from greenroom.protocol.errors import WorkspaceError
 from greenroom.protocol.text import utf16_length
-from greenroom.protocol.workspace.slicing import Span, printable
+from greenroom.protocol.workspace.slicing import Span, find_lone_surrogate, printable
 
-__all__ = ["Position", "Range", "cut", "is_range", "locate", "position_of", "range_of", "surrogate_error"]
+__all__ = [
+    "Position",
+    "Range",
+    "cut",
+    "is_range",
+    "locate",
+    "position_of",
+    "range_of",
+    "refuse_halves",
+    "surrogate_error",
+]
 
 
 @final
@@ -73,6 +83,13 @@ def surrogate_error(path: str, at: Position) -> WorkspaceError:
         "Replace it, or the whole line.",
         {"path": shown, "line": at.line, "column": at.column},
     )
+
+
+def refuse_halves(path: str, text: str) -> None:
+    """Raise `WorkspaceError` SURROGATE for a text of that path, or for the path itself, with half of a character."""
+    at = find_lone_surrogate(text)
+    if at is not None:
+        raise surrogate_error(path, position_of(text, at))
 
 
 def _locate(text: str, position: Position) -> tuple[Position, int]:

@@ -53,8 +53,10 @@ def unchecked() -> None:
     """A check that lets the work go on, however long it takes."""
 
 
-def search_files(files: Iterable[File], query: Query, check: Check = unchecked) -> list[SearchMatch]:
-    """The matches within each line of each text, in the order of the files.
+def search_files(
+    files: Iterable[File], query: Query, check: Check = unchecked, *, each: int | None = None
+) -> list[SearchMatch]:
+    """The matches within each line of each text, in the order of the files: the first `each` of a line, or all.
 
     A pattern with a line feed finds nothing. Raises `WorkspaceError` PATTERN, also where there are no files.
     """
@@ -62,7 +64,7 @@ def search_files(files: Iterable[File], query: Query, check: Check = unchecked) 
 
     def matches() -> Iterator[SearchMatch]:
         for file, text in _texts(files, check):
-            for line, content, start, end in _checked(matcher.hits(text), check):
+            for line, content, start, end in _checked(matcher.hits(text, each), check):
                 yield SearchMatch(file.path, line, start + 1, end - start, content)
 
     return _at_most(query.limit, matches())

@@ -10,6 +10,7 @@ The one that is registered first is outermost: here the minute is for each attem
 
 from greenroom.runtime.policies.invariants import CheckedRecorder
 from greenroom.runtime.policies.metrics import measure_tools
+from greenroom.runtime.policies.observation import observation_policy
 from greenroom.runtime.policies.repeats import RepeatReminder
 from greenroom.runtime.policies.retry import retry_policy
 from greenroom.runtime.policies.spill import SpillStore, spill_policy
@@ -22,6 +23,7 @@ __all__ = [
     "RepeatReminder",
     "SpillStore",
     "measure_tools",
+    "observation_policy",
     "retry_policy",
     "spill_policy",
     "timeout_policy",

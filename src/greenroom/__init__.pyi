@@ -19,11 +19,16 @@ from .actors.toolbox.answer import answer_tool
 from .actors.toolbox.ask import ask_tool, infer_terminal_code
 from .actors.toolbox.database import database_tool
 from .actors.toolbox.describe import describe_tool
+from .actors.toolbox.edit import edit_tool
 from .actors.toolbox.endpoint import endpoint_tool
+from .actors.toolbox.glob import glob_tool
+from .actors.toolbox.grep import grep_tool
 from .actors.toolbox.infer import infer_tool
+from .actors.toolbox.read import read_tool
 from .actors.toolbox.relation import relation_tool
 from .actors.toolbox.workflow import agent_function, workflow_functions, workflow_tool
 from .actors.toolbox.workspace import workspace_tool
+from .actors.toolbox.write import write_tool
 from .actors.workflow import (
     MemoryWorkflowStore,
     Permanent,
@@ -86,6 +91,7 @@ from .runtime.answers import answer_of
 from .runtime.bus import Bus, Next
 from .runtime.cancel import Cancel
 from .runtime.context import current_actor
+from .runtime.file_access import EditIntent, FileObserved, Precondition, WriteIntent
 from .runtime.messages import Message, Request, Withdrawn
 from .runtime.pipeline.approvals import ApprovalRequest, Decision
 from .runtime.pipeline.execution import conclude_turn, current_invocation, defer_context
@@ -101,6 +107,7 @@ from .runtime.policies import (
     RepeatReminder,
     SpillStore,
     measure_tools,
+    observation_policy,
     retry_policy,
     spill_policy,
     timeout_policy,
@@ -150,7 +157,9 @@ __all__ = [
     "Deadlock",
     "Decision",
     "Deny",
+    "EditIntent",
     "FieldError",
+    "FileObserved",
     "Form",
     "FormError",
     "FormSchema",
@@ -174,6 +183,7 @@ __all__ = [
     "Permanent",
     "Pipeline",
     "Portal",
+    "Precondition",
     "Progress",
     "PromptClient",
     "ProviderError",
@@ -237,6 +247,7 @@ __all__ = [
     "Workspace",
     "WorkspaceError",
     "WorkspaceManager",
+    "WriteIntent",
     "agent_function",
     "agent_tool",
     "answer_of",
@@ -251,7 +262,10 @@ __all__ = [
     "database_tool",
     "defer_context",
     "describe_tool",
+    "edit_tool",
     "endpoint_tool",
+    "glob_tool",
+    "grep_tool",
     "handles",
     "has_many",
     "has_morph",
@@ -266,11 +280,13 @@ __all__ = [
     "measure_tools",
     "memory_driver",
     "mount_mcp",
+    "observation_policy",
     "open_prompt_client",
     "open_runtime",
     "parse_form",
     "portal",
     "read_tokens",
+    "read_tool",
     "relation_tool",
     "retry_policy",
     "run_tree",
@@ -285,4 +301,5 @@ __all__ = [
     "workflow_functions",
     "workflow_tool",
     "workspace_tool",
+    "write_tool",
 ]

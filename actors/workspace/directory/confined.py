@@ -311,11 +311,11 @@ def _enter(folder: int, path: str, part: str, make: bool) -> int | None:
     except OSError:
         mode = os.stat(part, dir_fd=folder, follow_symlinks=False).st_mode
         if stat.S_ISLNK(mode):
-            raise path_error(path, f"{part} is a link, and links are not followed") from None
+            raise path_error(path, f"{part} is a link, and links are not followed", found="link") from None
         if stat.S_ISDIR(mode):
             raise
         if make:
-            raise path_error(path, f"{part} is a file, not a folder") from None
+            raise path_error(path, f"{part} is a file, not a folder", found="file") from None
         return None
     with suppress(FileExistsError):
         os.mkdir(part, dir_fd=folder)
@@ -335,8 +335,10 @@ def _status(folder: int, path: str, name: str) -> os.stat_result | None:
 
 def _no_file(path: str, status: os.stat_result) -> WorkspaceError:
     if stat.S_ISLNK(status.st_mode):
-        return path_error(path, "it is a link, and links are not followed")
-    return path_error(path, "it is a folder" if stat.S_ISDIR(status.st_mode) else "it is no ordinary file")
+        return path_error(path, "it is a link, and links are not followed", found="link")
+    if stat.S_ISDIR(status.st_mode):
+        return path_error(path, "it is a folder", found="folder")
+    return path_error(path, "it is no ordinary file", found="other")
 
 
 def _expect(folder: int, path: str, name: str, expected: os.stat_result | None) -> None:

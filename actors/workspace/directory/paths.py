@@ -60,10 +60,12 @@ def is_temporary(name: str) -> bool:
     return _STAGED.fullmatch(name) is not None
 
 
-def path_error(path: str, why: str) -> WorkspaceError:
-    """The refusal of a path. What UTF-8 cannot hold is written out in it."""
+def path_error(path: str, why: str, *, found: str | None = None) -> WorkspaceError:
+    """The refusal of a path, also of one where something is `found` that is no file. What UTF-8 cannot hold is written
+    out in it."""
     shown = printable(path)
-    return WorkspaceError("PATH", f"The path {shown!r} cannot be used: {why}.", {"path": shown})
+    context = {"path": shown} if found is None else {"path": shown, "found": found}
+    return WorkspaceError("PATH", f"The path {shown!r} cannot be used: {why}.", context)
 
 
 def _flaw(path: str) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Container, Iterator
 from contextlib import AbstractContextManager
 from typing import final
 
@@ -112,9 +112,13 @@ class DirectoryWorkspace:
         """All files in order, but for those that cannot be read or are over the limit."""
         return tuple(file for file, _ in self._read_all())
 
-    def texts(self) -> tuple[File, ...]:
-        """The files that are text, in order."""
-        return tuple(file for file, _ in self._read_all(texts=True))
+    def paths(self) -> tuple[str, ...]:
+        """Where there are files, in order."""
+        return tuple(self._walk())
+
+    def texts(self, only: Container[str] | None = None) -> tuple[File, ...]:
+        """The files that are text, in order; with `only`, those at these paths."""
+        return tuple(file for file, _ in self._read_all(texts=True, only=only))
 
     def infos(self) -> tuple[FileInfo, ...]:
         """What a listing tells, in order. A file that cannot be read, or is over the limit, counts as binary."""
@@ -130,16 +134,29 @@ class DirectoryWorkspace:
     def write(self, path: str, text: str, range: Range | None = None) -> File:
         """Put the text at the path or, with a range, in place of that part. MODALITY if bytes are there."""
         if range is None:
-            return self._edit(path, lambda before: editing.write(path, before, text))
-        return self._edit(path, lambda before: editing.splice(path, before, text, range))
+            return self.change(path, lambda before: editing.write(path, before, text))
+        return self.change(path, lambda before: editing.splice(path, before, text, range))
+
+    def change(self, path: str, make: Callable[[File | None], File]) -> File:
+        """Put the text that `make` gives in the place of the one that it is given, `None` where there is no file. What
+        it raises is raised, and nothing has changed. MODALITY if bytes are there."""
+        with self._root.alone(), self._history.call() as call:
+            found = self._current(path)
+            before = None if found is None else self._file(path, found)
+            if before is not None and before.text is None:
+                raise editing.modality(path, before)
+            if before is None and len(self._entries) >= self._limits.files:
+                raise self._too_many(path)
+            (file,) = self._save(call, [(make(before), found)])
+        return file
 
     def prepend(self, path: str, text: str) -> File:
         """Put the text before what is there."""
-        return self._edit(path, lambda before: editing.prepend(path, before, text))
+        return self.change(path, lambda before: editing.prepend(path, before, text))
 
     def append(self, path: str, text: str) -> File:
         """Put the text after what is there."""
-        return self._edit(path, lambda before: editing.append(path, before, text))
+        return self.change(path, lambda before: editing.append(path, before, text))
 
     def edit(self, path: str, old: str, new: str, *, replace_all: bool = False) -> Edited:
         """Replace one text, or all of them, by another; see `editing.edit`."""
@@ -150,7 +167,7 @@ class DirectoryWorkspace:
             file, occurrences = editing.edit(path, before, old, new, replace_all=replace_all)
             return file
 
-        return Edited(self._edit(path, change), occurrences)
+        return Edited(self.change(path, change), occurrences)
 
     def replace(self, query: Query, replacement: str, check: Check = unchecked) -> ReplaceResult:
         """Replace matches in all texts; see `find_replacements`. No file is changed before all are ready to be."""
@@ -263,11 +280,21 @@ class DirectoryWorkspace:
             raise changed_on_disk(path)
         return found
 
-    def _all(self) -> Iterator[tuple[str, Found]]:
-        """All files in order. One that cannot be read is as one that is too large to be; one that is no file any more
-        when its turn comes is passed over."""
-        statuses = self._root.walk(self._limits.files)
-        for path in sorted(statuses, key=lambda path: (self._entries.described(path, statuses[path]).place, path)):
+    def _walk(self) -> dict[str, os.stat_result]:
+        """What there is, in order."""
+        found = self._root.walk(self._limits.files)
+        return {path: found[path] for path in sorted(found, key=lambda path: (self._place(path, found[path]), path))}
+
+    def _place(self, path: str, status: os.stat_result) -> tuple[int, int, str]:
+        return self._entries.described(path, status).place
+
+    def _all(self, only: Container[str] | None = None) -> Iterator[tuple[str, Found]]:
+        """All files in order, or those at `only` these paths. One that cannot be read is as one that is too large to
+        be; one that is no file any more when its turn comes is passed over."""
+        statuses = self._walk()
+        for path in statuses:
+            if only is not None and path not in only:
+                continue
             try:
                 found = self._load(path)
             except WorkspaceError as error:
@@ -275,10 +302,10 @@ class DirectoryWorkspace:
             if found is not None:
                 yield path, found
 
-    def _read_all(self, *, texts: bool = False) -> Iterator[tuple[File, Found]]:
+    def _read_all(self, *, texts: bool = False, only: Container[str] | None = None) -> Iterator[tuple[File, Found]]:
         """The files that can be read, or only the texts among them, in order. LIMIT if there is too much of them."""
         total = 0
-        for path, found in self._all():
+        for path, found in self._all(only):
             if found.data is not None and not (texts and decode(found.data) is None):
                 total += len(found.data)
                 self._refuse_over_total(total)
@@ -299,17 +326,6 @@ class DirectoryWorkspace:
             raise too_large(path, found.status.st_size, self._limits.file_bytes)
         entry = self._entries.described(path, found.status)
         return to_file(path, found.data, state=entry.state, language=entry.language)
-
-    def _edit(self, path: str, change: Callable[[File | None], File]) -> File:
-        with self._root.alone(), self._history.call() as call:
-            found = self._current(path)
-            before = None if found is None else self._file(path, found)
-            if before is not None and before.text is None:
-                raise editing.modality(path, before)
-            if before is None and len(self._entries) >= self._limits.files:
-                raise self._too_many(path)
-            (file,) = self._save(call, [(change(before), found)])
-        return file
 
     def _save(self, call: Call, changes: list[tuple[File, Found | None]]) -> list[File]:
         """Save files in the place of what was found there, and return them as they are then."""
