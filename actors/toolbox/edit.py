@@ -66,6 +66,4 @@ def edit_tool(workspaces: WorkspaceManager, *, name: str = "edit") -> Tool:
 
 
 def _rendered(_arguments: Any, value: Any) -> str:
-    grown = value["after"].count("\n") - value["before"].count("\n")
-    lines = "" if not grown else f", which has {abs(grown):,} lines {'more' if grown > 0 else 'less'} now"
-    return f"Edited {value['path']}{lines}."
+    return f"Edited {value['path']}."
