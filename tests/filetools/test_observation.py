@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from greenroom.actors.system import open_runtime
 from greenroom.protocol.errors import ToolError
 from greenroom.protocol.tools import ToolCall
-from greenroom.runtime import policies
-from greenroom.runtime.policies import observation_policy
+from greenroom.runtime.policies import observation, observation_policy
 from greenroom.runtime.restart import Restart
 from tests.filetools.conftest import Desk, Party
 
@@ -131,7 +130,7 @@ async def test_an_agent_that_was_restarted_has_seen_nothing(watched: Desk) -> No
 
 
 async def test_what_is_remembered_of_an_agent_is_bounded(watched: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(policies.observation, "MOST", 2)
+    monkeypatch.setattr(observation, "MOST", 2)
     watched.seed({"a": "x", "b": "x", "c": "x"})
     for path in ("a", "b", "a", "c"):
         await watched.call("read", "ada", file_path=path)
