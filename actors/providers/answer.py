@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Protocol
 
 from greenroom.protocol.agents import Delta, ProviderResult
 from greenroom.protocol.sse import SSEEvent
 
-__all__ = ["Answer"]
+__all__ = ["Answer", "figure"]
 
 
 class Answer(Protocol):
@@ -38,3 +39,13 @@ class Answer(Protocol):
     def result(self) -> ProviderResult:
         """The whole of it, or what there is so far."""
         ...
+
+
+def figure(value: object) -> float | None:
+    """A figure of a server's, an infinite one where no double can hold it; None for what is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf

@@ -65,7 +65,7 @@ class AnthropicProvider(HttpProvider):
         tools: Sequence[ToolDefinition] | None,
         options: ProviderOptions | None,
     ) -> dict[str, Any]:
-        turns = mended(messages)
+        turns = mended(messages, plain_ids=True)
         system = "\n\n".join(turn.text for turn in turns if isinstance(turn, SystemTurn) and turn.text.strip())
         body: dict[str, Any] = {
             "model": self.model,
@@ -101,7 +101,7 @@ class AnthropicProvider(HttpProvider):
                 if not messages:
                     add("user", _text(_OPENING))
                 signed = self._signed.of(each.call.id for each in turn.calls) or []
-                calls = [_call(each.id, each.call.name, each.call.arguments) for each in turn.calls]
+                calls = [_call(each.id, each.name, each.call.arguments) for each in turn.calls]
                 add("assistant", [*signed, *_text(turn.text), *calls])
                 add("user", [_result(each.id, each.answer) for each in turn.calls])
         if not messages or messages[-1]["role"] == "assistant":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, final
 
+from greenroom.actors.providers.answer import figure
 from greenroom.actors.providers.arguments import Spelled, calls_of, decode
 from greenroom.actors.providers.failures import protocol_failure, stream_failure
 from greenroom.protocol.agents import Delta, ProviderResult, Usage
@@ -19,6 +20,17 @@ RememberBlocks = Callable[[Iterable[str], list[dict[str, Any]]], object]
 
 
 @final
+class _Thought:
+    """A block of reasoning, in pieces."""
+
+    __slots__ = ("signature", "text")
+
+    def __init__(self) -> None:
+        self.text: list[str] = []
+        self.signature: list[str] = []
+
+
+@final
 class AnthropicAnswer:
     """See `Answer`. Events and blocks of kinds that it does not know are passed over."""
 
@@ -29,9 +41,9 @@ class AnthropicAnswer:
         self._content: list[str] = []
         self._thinking: list[str] = []
         self._signed: list[dict[str, Any]] = []
-        self._blocks: dict[object, dict[str, Any]] = {}
-        """Signed blocks that are open, by index."""
-        self._open: dict[object, Spelled] = {}
+        self._thoughts: dict[int | None, _Thought] = {}
+        """Reasoning that is open, by index; blocks without one are one."""
+        self._open: dict[int | None, Spelled] = {}
         """Calls that are open, by index."""
         self._calls: list[Spelled] = []
         self._reason: str | None = None
@@ -46,7 +58,7 @@ class AnthropicAnswer:
         data = decode(event.data)
         if not is_record(data):
             raise protocol_failure(self._host, "what is no event of an answer")
-        index = data.get("index")
+        index = place if isinstance(place := data.get("index"), int) else None
         match data.get("type"):
             case "error":
                 raise stream_failure(self._host, data.get("error"))
@@ -58,8 +70,7 @@ class AnthropicAnswer:
                 return self._go_on(index, delta)
             case "content_block_stop":
                 self._open.pop(index, None)
-                if (signed := self._blocks.pop(index, None)) is not None:
-                    self._signed.append(signed)
+                self._close(index)
             case "message_delta":
                 self._count(data.get("usage"))
                 if is_record(delta := data.get("delta")) and isinstance(reason := delta.get("stop_reason"), str):
@@ -78,8 +89,7 @@ class AnthropicAnswer:
         deltas: list[Delta] = []
         for index, block in enumerate(filter(is_record, blocks)):
             deltas += self._begin(index, block)
-            if (signed := self._blocks.pop(index, None)) is not None:
-                self._signed.append(signed)
+            self._close(index)
         self._count(body.get("usage"))
         self._reason = str(body.get("stop_reason"))
         if self._reason != "max_tokens":
@@ -102,15 +112,16 @@ class AnthropicAnswer:
 
     # ---------------------------------------------------------------- blocks
 
-    def _begin(self, index: object, block: dict[str, Any]) -> list[Delta]:
+    def _begin(self, index: int | None, block: dict[str, Any]) -> list[Delta]:
         match block.get("type"):
             case "text":
                 return self._write(block.get("text"))
             case "thinking":
-                self._blocks[index] = {"type": "thinking", "thinking": "", "signature": block.get("signature") or ""}
+                self._thoughts[index] = _Thought()
+                self._sign(index, block.get("signature"))
                 return self._think(index, block.get("thinking"))
             case "redacted_thinking":
-                self._blocks[index] = dict(block)
+                self._signed.append(dict(block))
             case "tool_use":
                 id, name = block.get("id"), block.get("name")
                 call = Spelled(id if isinstance(id, str) else "")
@@ -122,14 +133,14 @@ class AnthropicAnswer:
                 pass
         return []
 
-    def _go_on(self, index: object, delta: dict[str, Any]) -> list[Delta]:
+    def _go_on(self, index: int | None, delta: dict[str, Any]) -> list[Delta]:
         match delta.get("type"):
             case "text_delta":
                 return self._write(delta.get("text"))
             case "thinking_delta":
                 return self._think(index, delta.get("thinking"))
-            case "signature_delta" if index in self._blocks and isinstance(signature := delta.get("signature"), str):
-                self._blocks[index]["signature"] += signature
+            case "signature_delta":
+                self._sign(index, delta.get("signature"))
             case "input_json_delta" if index in self._open and isinstance(piece := delta.get("partial_json"), str):
                 self._open[index].pieces.append(piece)
             case _:
@@ -142,20 +153,31 @@ class AnthropicAnswer:
         self._content.append(text)
         return [Delta("content", text)]
 
-    def _think(self, index: object, text: object) -> list[Delta]:
+    def _think(self, index: int | None, text: object) -> list[Delta]:
         if not isinstance(text, str) or not text:
             return []
         self._thinking.append(text)
-        if index in self._blocks:
-            self._blocks[index]["thinking"] += text
+        if index in self._thoughts:
+            self._thoughts[index].text.append(text)
         return [Delta("thinking", text)]
+
+    def _sign(self, index: int | None, signature: object) -> None:
+        if isinstance(signature, str) and index in self._thoughts:
+            self._thoughts[index].signature.append(signature)
+
+    def _close(self, index: int | None) -> None:
+        """Keep reasoning that has ended, with its signature."""
+        if (thought := self._thoughts.pop(index, None)) is not None:
+            text, signature = "".join(thought.text), "".join(thought.signature)
+            self._signed.append({"type": "thinking", "thinking": text, "signature": signature})
 
     # ---------------------------------------------------------------- figures
 
     def _count(self, usage: object) -> None:
         """Take figures over: each is a sum so far, so that the last one counts."""
         if is_record(usage):
-            self._figures |= {name: float(value) for name, value in usage.items() if type(value) in (int, float)}
+            read = {name: figure(value) for name, value in usage.items()}
+            self._figures |= {name: value for name, value in read.items() if value is not None}
 
     def _usage(self) -> Usage | None:
         if not self._figures:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final, TypeAlias, final
 
 from msgspec import Struct
@@ -22,7 +22,9 @@ from greenroom.protocol.workspace.files import IMAGES, infer_mime
 __all__ = ["AnsweredCall", "AssistantTurn", "SystemTurn", "Turn", "UserTurn", "check_tools", "data_of", "mended"]
 
 _NO_RESULT: Final = "no result"
-_NAME: Final = re.compile("[A-Za-z0-9_-]{1,64}")
+_LONGEST: Final = 64
+_NAME: Final = re.compile(f"[A-Za-z0-9_-]{{1,{_LONGEST}}}")
+_OTHER: Final = re.compile("[^A-Za-z0-9_-]")
 
 
 @final
@@ -38,9 +40,10 @@ class UserTurn(Struct, frozen=True):
 
 @final
 class AnsweredCall(Struct, frozen=True):
-    """A call, its id unlike those of its siblings, and what became of it."""
+    """A call and what became of it, under an id that no other call has and a name that every backend takes."""
 
     id: str
+    name: str
     call: ToolCall
     answer: str
 
@@ -54,16 +57,20 @@ class AssistantTurn(Struct, frozen=True):
 Turn: TypeAlias = SystemTurn | UserTurn | AssistantTurn
 
 
-def mended(messages: Sequence[ChatMessage]) -> list[Turn]:
-    """The messages as turns. A call without an answer gets one, an answer without a call becomes the user's."""
+def mended(messages: Sequence[ChatMessage], *, plain_ids: bool = False) -> list[Turn]:
+    """The messages as turns. A call without an answer gets one, an answer without a call becomes the user's.
+
+    With `plain_ids`, ids have only letters, digits, _ and -, as Anthropic demands; those of other servers have more.
+    """
     turns: list[Turn] = []
     taken: set[int] = set()
+    ids = _Ids(plain=plain_ids)
     for index, message in enumerate(messages):
         match message.role:
             case "system":
                 turns.append(SystemTurn(message.content))
             case "assistant":
-                turns.append(AssistantTurn(message.content, _answered(messages, index, taken)))
+                turns.append(AssistantTurn(message.content, _answered(messages, index, taken, ids)))
             case "tool":
                 if index not in taken:
                     turns.append(UserTurn(f"Result of an earlier tool call: {message.content}"))
@@ -72,8 +79,11 @@ def mended(messages: Sequence[ChatMessage]) -> list[Turn]:
     return turns
 
 
-def _answered(messages: Sequence[ChatMessage], index: int, taken: set[int]) -> tuple[AnsweredCall, ...]:
-    """The calls of the assistant's message at the index, each with the tool message that answers it."""
+def _answered(messages: Sequence[ChatMessage], index: int, taken: set[int], ids: _Ids) -> tuple[AnsweredCall, ...]:
+    """The calls of the assistant's message at the index, each with the tool message that answers it.
+
+    `taken` are the places of tool messages that answer a call.
+    """
     calls = messages[index].calls
     answers: list[str] = []
     for later in range(index + 1, len(messages)):
@@ -83,16 +93,36 @@ def _answered(messages: Sequence[ChatMessage], index: int, taken: set[int]) -> t
             taken.add(later)
             answers.append(messages[later].content)
     answers += [_NO_RESULT] * (len(calls) - len(answers))
-    ids = _unlike(call.id for call in calls)
-    return tuple(AnsweredCall(*each) for each in zip(ids, calls, answers, strict=True))
+    return tuple(
+        AnsweredCall(ids.of(call), _said(call.name), call, answer) for call, answer in zip(calls, answers, strict=True)
+    )
 
 
-def _unlike(ids: Iterable[str]) -> list[str]:
-    """The ids, those made different that are empty or repeated."""
-    seen: list[str] = []
-    for number, id in enumerate(ids):
-        seen.append(id if id and id not in seen else f"{id or 'call'}-{number}")
-    return seen
+@final
+class _Ids:
+    """The ids of the calls of one request, no two alike.
+
+    Some servers count calls anew in each answer, and others refuse a request that has the same id twice.
+    """
+
+    def __init__(self, *, plain: bool) -> None:
+        self._plain = plain
+        self._taken: set[str] = set()
+
+    def of(self, call: ToolCall) -> str:
+        """The id of the next call: its own, made different if it is empty or one that there was."""
+        own = _OTHER.sub("_", call.id) if self._plain else call.id
+        free, number = own, len(self._taken)
+        while not free or free in self._taken:
+            free = f"{own or 'call'}-{number}"
+            number += 1
+        self._taken.add(free)
+        return free
+
+
+def _said(name: str) -> str:
+    """The name of a call as backends take it: models make names up, and a request with an odd one is refused."""
+    return _OTHER.sub("_", name)[:_LONGEST] or "_"
 
 
 def check_tools(tools: Sequence[ToolDefinition] | None) -> None:

@@ -8,12 +8,12 @@ from typing import Any, ClassVar, Unpack, final
 
 from greenroom.actors.providers.answer import Answer
 from greenroom.actors.providers.arguments import to_json
-from greenroom.actors.providers.history import AssistantTurn, SystemTurn, Turn, UserTurn, data_of, mended
+from greenroom.actors.providers.history import AnsweredCall, AssistantTurn, SystemTurn, Turn, UserTurn, data_of, mended
 from greenroom.actors.providers.http import HttpOptions, HttpProvider
 from greenroom.actors.providers.openai_answer import OpenAIAnswer
 from greenroom.actors.providers.recollection import Recollection
 from greenroom.protocol.agents import ChatMessage, ProviderOptions
-from greenroom.protocol.tools import ToolCall, ToolDefinition
+from greenroom.protocol.tools import ToolDefinition
 
 __all__ = ["OpenAIProvider"]
 
@@ -91,7 +91,7 @@ class OpenAIProvider(HttpProvider):
                 said: dict[str, Any] = {
                     "role": "assistant",
                     "content": text or None,
-                    "tool_calls": [_call(each.id, each.call) for each in calls],
+                    "tool_calls": [_call(each) for each in calls],
                 }
                 thought = None if self._thoughts is None else self._thoughts.of(each.call.id for each in calls)
                 if thought is not None:
@@ -122,5 +122,6 @@ def _parts(text: str, images: tuple[str, ...]) -> list[dict[str, Any]]:
     return parts
 
 
-def _call(id: str, call: ToolCall) -> dict[str, Any]:
-    return {"id": id, "type": "function", "function": {"name": call.name, "arguments": to_json(call.arguments)}}
+def _call(call: AnsweredCall) -> dict[str, Any]:
+    function = {"name": call.name, "arguments": to_json(call.call.arguments)}
+    return {"id": call.id, "type": "function", "function": function}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeGuard, final
 
+from greenroom.actors.providers.answer import figure
 from greenroom.actors.providers.arguments import Spelled, calls_of, decode
 from greenroom.actors.providers.failures import protocol_failure, stream_failure
 from greenroom.protocol.agents import Delta, ProviderResult, ThinkSplitter, Usage
@@ -35,6 +36,8 @@ class OpenAIAnswer:
         self._calls: list[Spelled] = []
         self._places: dict[int, Spelled] = {}
         """The call that fragments of an index go on with."""
+        self._named: dict[str, Spelled] = {}
+        """The call that fragments of an id without an index go on with."""
         self._usage: Usage | None = None
         self._made: tuple[ToolCall, ...] | None = None
 
@@ -105,12 +108,8 @@ class OpenAIAnswer:
         if self._splitter is None:
             self._content.append(text)
             return [Delta("content", text)]
-        before = len(self._splitter.thinking), len(self._splitter.content)
         shown = self._splitter.split(text)
-        thought = self._splitter.thinking[before[0] :]
-        if len(self._splitter.content) < before[1]:  # what was shown as text has turned out to be reasoning
-            thought = ""
-        deltas = [Delta("thinking", thought)] if thought else []
+        deltas = [Delta("thinking", self._splitter.thought)] if self._splitter.thought else []
         return [*deltas, Delta("content", shown)] if shown else deltas
 
     # ---------------------------------------------------------------- calls
@@ -136,14 +135,17 @@ class OpenAIAnswer:
             if found is None or (named and found.id and named != found.id):
                 found = self._places[index] = self._begin(named)
             found.id = found.id or named
+            self._named.setdefault(found.id, found)
             return found
         if named:
-            return next((call for call in self._calls if call.id == named), None) or self._begin(named)
+            return self._named.get(named) or self._begin(named)
         return self._calls[-1] if self._calls else self._begin(named)
 
     def _begin(self, id: str) -> Spelled:
-        self._calls.append(Spelled(id))
-        return self._calls[-1]
+        call = Spelled(id)
+        self._calls.append(call)
+        self._named.setdefault(id, call)
+        return call
 
     def _ended_calls(self) -> tuple[ToolCall, ...]:
         if self._reason == "content_filter":
@@ -158,9 +160,5 @@ def _is_first(choice: object) -> TypeGuard[dict[str, Any]]:
 
 
 def _usage(figures: dict[str, Any]) -> Usage:
-    prompt, completion, total = (_figure(figures.get(f"{name}_tokens")) for name in ("prompt", "completion", "total"))
+    prompt, completion, total = (figure(figures.get(f"{name}_tokens")) for name in ("prompt", "completion", "total"))
     return Usage(prompt or 0, completion or 0, (prompt or 0) + (completion or 0) if total is None else total)
-
-
-def _figure(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -18,19 +18,29 @@ class ThinkSplitter:
     templates open the span in the prompt; text that `split` has given out by then was no answer after all.
     """
 
-    __slots__ = ("_held", "_tagged", "_within", "content", "thinking")
+    __slots__ = ("_content", "_held", "_tagged", "_thinking", "_within", "thought")
 
     def __init__(self) -> None:
-        self.content = ""
-        self.thinking = ""
+        self.thought = ""
+        """What of the last piece was reasoning."""
+        self._content: list[str] = []
+        self._thinking: list[str] = []
         self._within = False
         self._tagged = False
         self._held = ""
         """The end of what came, while it may yet become a tag."""
 
+    @property
+    def content(self) -> str:
+        return "".join(self._content)
+
+    @property
+    def thinking(self) -> str:
+        return "".join(self._thinking)
+
     def split(self, delta: str) -> str:
         """Take a piece; what of it, and of what was held back, is text for certain."""
-        text, self._held = self._held + delta, ""
+        text, self._held, self.thought = self._held + delta, "", ""
         shown = ""
         while text:
             # Once a span was closed, a closing tag outside is text; before that it may end one that was never opened.
@@ -42,7 +52,9 @@ class ThinkSplitter:
                 return shown + self._take(text[: len(text) - keep])
             shown += self._take(text[:at])
             if tag == _CLOSE and not self._within:
-                self.thinking, self.content, shown = self.thinking + self.content, "", ""
+                self._thinking += self._content
+                self._content.clear()
+                self.thought, shown = self.thought + shown, ""
             self._tagged = True
             self._within = tag == _OPEN
             text = text[at + len(tag) :]
@@ -50,14 +62,15 @@ class ThinkSplitter:
 
     def flush(self) -> str:
         """The text has ended: what was held back was no tag."""
-        held, self._held = self._held, ""
+        held, self._held, self.thought = self._held, "", ""
         return self._take(held)
 
     def _take(self, text: str) -> str:
         if self._within:
-            self.thinking += text
+            self._thinking.append(text)
+            self.thought += text
             return ""
-        self.content += text
+        self._content.append(text)
         return text
 
 

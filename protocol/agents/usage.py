@@ -30,7 +30,10 @@ class Usage(Struct, frozen=True):
 
 
 def _sane(figure: float) -> int:
-    return math.floor(figure) if math.isfinite(figure) and figure > 0 else 0
+    try:
+        return math.floor(figure) if math.isfinite(figure) and figure > 0 else 0
+    except OverflowError:  # an integer that no double can hold
+        return 0
 
 
 @final
