@@ -14,6 +14,7 @@ import msgspec
 
 from greenroom.actors.agent import AgentManager
 from greenroom.actors.gateway import Access, Gateway, GatewayLimits, Mount, Services, open_gateway
+from greenroom.actors.remote import RemoteServices
 from greenroom.actors.session import SessionManager
 from greenroom.actors.terminal import (
     ASKS,
@@ -68,6 +69,8 @@ class Runtime:
         """What the gateway offers to those who may call tools; empty until tools are added."""
         self.sessions = sessions
         """The logs of agents: `await runtime.sessions.open(id)`."""
+        self.remote = RemoteServices()
+        """Services whose marked methods programs may call: `runtime.remote.add("release", Releases())`."""
         self.journal = journal
         """What is recorded. None: the runtime was opened without `data`."""
 
@@ -132,7 +135,7 @@ class Runtime:
         """
         return await open_gateway(
             self.tree,
-            Services(self.terminals, self.tools, self.workflows, self.snapshot),
+            Services(self.terminals, self.tools, self.workflows, self.snapshot, self.remote),
             name=name,
             host=host,
             port=port,

@@ -14,7 +14,8 @@ TOKEN_PROTOCOL: Final = "greenroom.token."
 """What precedes a token, in base64url, among the subprotocols that a browser offers: it can set no other header."""
 
 Names = tuple[str, ...]
-"""Names of terminals, tools or runs. `*` stands for all of them, and at the end of a name for whatever follows."""
+"""Names of terminals, tools, runs or remote methods. `*` stands for all of them, and at the end of a name for whatever
+follows."""
 
 
 class Grants(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -34,10 +35,12 @@ class Grants(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """See these runs of workflows, by their ids, with all that their tasks have come to."""
     drive: Names = ()
     """Start, resume, signal and cancel these runs, and see them."""
+    remote: Names = ()
+    """Call these remote methods, and open these streams, by namespace and name: `release/start`, `release/*`."""
     tree: bool = False
     """Read the tree of actors, which names every terminal and who waits for whom."""
     admin: bool = False
-    """Everything, on every terminal, tool and run."""
+    """Everything, on every terminal, tool and run, and every remote method."""
 
     def may_attach(self, terminal: str) -> bool:
         """It may see that terminal."""
@@ -62,6 +65,10 @@ class Grants(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def may_call(self, tool: str) -> bool:
         """It may call that tool."""
         return self.admin or _among(tool, self.tools)
+
+    def may_reach(self, endpoint: str) -> bool:
+        """It may call the remote method, or open the stream, of that name."""
+        return self.admin or _among(endpoint, self.remote)
 
     def may_see(self, run: str) -> bool:
         """It may look at that run."""

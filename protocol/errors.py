@@ -25,6 +25,7 @@
     │   └── ActorDeadlock        (also a Deadlock)
     ├── BridgeError              CONNECT STATUS OVERFLOW SCHEMA ANSWER
     ├── RpcError                 what a peer answered, or what was wrong with its frame
+    ├── RemoteError              `<domain>/<reason>`: what a remote method refuses; `gateway/...` at its boundary
     ├── ConfigError
     └── InvariantError           what can never be, was
 
@@ -57,6 +58,7 @@ __all__ = [
     "PatternError",
     "ProviderError",
     "RelationError",
+    "RemoteError",
     "RpcError",
     "SessionError",
     "TerminalDeadlock",
@@ -248,6 +250,17 @@ class BridgeError(GreenroomError):
 
 class RpcError(GreenroomError):
     """A JSON-RPC exchange that failed, as the peer reported it or as the frame deserved."""
+
+
+class RemoteError(GreenroomError):
+    """What a remote method refuses, which its caller gets as it is: raise it with a code such as `release/frozen`.
+
+    A code that ends with `/not-found` says that something is not there. What goes wrong between the wire and the method
+    has a code that begins with `gateway/`: what was sent is no call (`input-invalid`) or does not fit the method
+    (`arguments-invalid`), what the method gave back is not what it says (`result-invalid`), an id that stands for
+    something (`lookup-not-found`, `lookup-failed`, `lookup-unavailable`), who is to answer (`service-unavailable`,
+    `method-unavailable`, `definition-unavailable`), and anything else (`internal`).
+    """
 
 
 class ConfigError(GreenroomError):

@@ -33,6 +33,7 @@ from greenroom.protocol.rpc import (
     LIST_TERMINALS,
     LIST_TOOLS,
     NOTIFICATIONS,
+    OWN_NAMESPACES,
     PENDING,
     RELEASE,
     RESUME_RUN,
@@ -151,6 +152,9 @@ class Client:
     async def call(self, method: str, params: object, result_type: type[R]) -> R:
         """Call any method: `params` is a struct or a mapping, the result is read as `result_type`.
 
+        So are called the remote methods of the program behind the gateway: `call("release/start", {"version": "4.2"},
+        Release)`, with RemoteError for what they refuse. Each is done once, also over a lost connection.
+
         Raises what the server refuses it with, and RpcError: CLOSED, or PARAMS if the params cannot be sent as JSON or
         are more than the server takes, or RESULT if the answer is no `result_type`. Cancelled: the call is cancelled at
         the server, which may have carried it out already.
@@ -173,9 +177,11 @@ class Client:
             raise self._closed()
         self._calls += 1
         id = self._calls
-        if isinstance(params, Keyed) and self._redial is not None:
-            params = msgspec.structs.replace(params, key=secrets.token_urlsafe(16), visit=self._visit)
+        # Whatever is not the gateway's own may change something.
+        keyed = isinstance(params, Keyed) or method.partition("/")[0] not in OWN_NAMESPACES
         try:
+            if keyed and self._redial is not None:
+                params = _changed(params, key=secrets.token_urlsafe(16), visit=self._visit)
             frame = frames.request(id, method, params)
         except (TypeError, ValueError, RecursionError) as problem:
             raise RpcError(
@@ -187,7 +193,7 @@ class Client:
                 f"This call of {method} takes {len(frame)} bytes, and the gateway takes {self._message_size}.",
                 {"method": method, "size": len(frame), "most": self._message_size},
             )
-        pending: PendingCall[R] = PendingCall(method, params, read, answered)
+        pending: PendingCall[R] = PendingCall(method, params, read, answered, keyed=keyed)
         self._pending[id] = pending
         if self._socket is not None:
             self._socket.send(frame)
@@ -209,7 +215,7 @@ class Client:
             if self._pending.pop(id, None) is not None:
                 if self._socket is not None:
                     self._notify(CANCEL, CancelCall(id=id))
-                elif isinstance(pending.params, Keyed) and pending.sent:
+                elif pending.keyed and pending.sent:
                     self._abandoned[id] = pending
         return pending.result()
 
@@ -442,8 +448,8 @@ class Client:
         abandoned, self._abandoned = self._abandoned, {}
         for id, pending in (*self._pending.items(), *abandoned.items()):
             params = pending.params
-            if isinstance(params, Keyed) and pending.sent:
-                params = msgspec.structs.replace(params, again=True)
+            if pending.keyed and pending.sent:
+                params = _changed(params, again=True)
             elif id in self._followed:
                 params = self._followed[id].params()
             socket.send(frames.request(id, pending.method, params))
@@ -512,6 +518,14 @@ class Client:
         why = f"code {code}" + (f", {reason}" if reason else "")
         message = f"The connection to the gateway has ended ({why}); connect again."
         return RpcError("CLOSED", message, {"code": code, "reason": reason})
+
+
+def _changed(params: object, **members: object) -> object:
+    """The params of a call with a key, with these members. Raises TypeError for what is no object."""
+    if isinstance(params, Keyed):
+        return msgspec.structs.replace(params, **members)
+    plain: Any = msgspec.to_builtins(params)
+    return {**plain, **members}
 
 
 def _each(terminals: list[AttachedTerminal]) -> Callable[[Attachment], None]:

@@ -20,7 +20,7 @@ R = TypeVar("R")
 class PendingCall(Generic[R]):
     """A call that waits for its answer."""
 
-    __slots__ = ("_failure", "_read", "_value", "answered", "ended", "method", "params", "sent", "settled")
+    __slots__ = ("_failure", "_read", "_value", "answered", "ended", "keyed", "method", "params", "sent", "settled")
 
     def __init__(
         self,
@@ -28,9 +28,13 @@ class PendingCall(Generic[R]):
         params: object,
         read: Callable[[msgspec.Raw], R],
         answered: Callable[[R], object] | None,
+        *,
+        keyed: bool = False,
     ) -> None:
         self.method = method
         self.params = params
+        self.keyed = keyed
+        """It has a key, by which the server knows it when it comes again."""
         self._read = read
         self._value: R | None = None
         self._failure: GreenroomError | None = None

@@ -49,7 +49,7 @@ class Batch:
 class Call:
     """One request from its beginning to its answer; `answered` is False for a notification, whose answer is dropped."""
 
-    __slots__ = ("_batch", "answered", "id", "method", "scope", "session")
+    __slots__ = ("_batch", "answered", "endpoint", "id", "method", "scope", "session")
 
     def __init__(
         self, session: Session, method: str, id: RequestId | None, batch: Batch | None, *, answered: bool
@@ -59,6 +59,8 @@ class Call:
         self.id = id
         """None: it has none, or none that could be read."""
         self.answered = answered
+        self.endpoint: str | None = None
+        """The remote method that it calls, if it calls one."""
         self.scope = trio.CancelScope()
         """Around its handler, if that waits."""
         self._batch = batch

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, final
 
+from greenroom.actors.remote import RemoteServices
 from greenroom.actors.terminal import TerminalManager
 from greenroom.actors.workflow import WorkflowManager
 from greenroom.protocol.access import Grants
@@ -30,6 +31,7 @@ class Services(NamedTuple):
     tools: ToolManager
     workflows: WorkflowManager
     snapshot: Callable[[], TreeSnapshot]
+    remote: RemoteServices
 
 
 class Handler(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterable, AsyncIterator
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from email.utils import formatdate
 from functools import lru_cache
@@ -34,6 +34,9 @@ class HttpRequest(msgspec.Struct, frozen=True):
     headers: tuple[tuple[str, str], ...]
     body: AsyncIterable[bytes] = NO_BODY
     """Its pieces, as they arrive. Reading them raises Refused if they are malformed or too slow."""
+    gone: Callable[[], Awaitable[None]] = trio.sleep_forever
+    """Returns when its sender has gone, and waits for that as long as it takes. Once the body was read to its end, and
+    in one task."""
 
     @property
     def path(self) -> str:
@@ -160,6 +163,7 @@ class HttpConnection:
             version=event.http_version.decode("ascii"),
             headers=tuple((name.decode("ascii"), value.decode("latin-1")) for name, value in event.headers),
             body=_Body(self, trio.current_time() + self._body_timeout),
+            gone=self._wait_until_gone,
         )
 
     async def read_body(self, deadline: float) -> bytes:
@@ -177,6 +181,14 @@ class HttpConnection:
         if event is h11.NEED_DATA:
             raise Refused(text_response(408, f"The body of a request has to come within {self._body_timeout:g} s."))
         return bytes(event.data) if isinstance(event, h11.Data) else b""
+
+    async def _wait_until_gone(self) -> None:
+        """A peer that sends far ahead is taken to have gone: whether it has could not be seen behind what it sends."""
+        ahead = 0
+        with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+            while ahead <= self._head_limit and (data := await self._stream.receive_some(_RECEIVE)):
+                self._protocol.receive_data(data)
+                ahead += len(data)
 
     async def _wait_for_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
         if self._protocol.they_are_waiting_for_100_continue:

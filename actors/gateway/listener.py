@@ -12,6 +12,7 @@ from typing import Final, TypeAlias, final
 import trio
 
 from greenroom.actors.gateway.access import Access
+from greenroom.actors.gateway.api import add_api
 from greenroom.actors.gateway.bridge import add_bridge
 from greenroom.actors.gateway.connection import RPC_PATH, Connection, Front, GatewayLimits
 from greenroom.actors.gateway.doorstep import Doorstep
@@ -152,6 +153,7 @@ async def open_gateway(
     add_page(routes)
     limits = limits or GatewayLimits()
     add_bridge(routes, services.terminals, access, limits)
+    add_api(routes, services.remote, access, limits)
     for mount in mounts:
         mount(routes, access)
     fence, doorstep = Fence(trusted_hosts, trusted_origins), Doorstep(limits.waiting)

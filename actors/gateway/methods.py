@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
 from msgspec import UnsetType
@@ -216,13 +216,14 @@ def _cancel(call: Call, params: CancelCall) -> Cancellation:
 HANDLERS.update(RUN_HANDLERS)
 
 
-def no_method(name: str) -> RpcError:
-    """What a request gets that names no method."""
+def no_method(name: str, remote: Iterable[str] = ()) -> RpcError:
+    """What a request gets that names no method. `remote` are the remote methods that its sender may call."""
+    known = [*METHODS, *remote]
     shown = name if len(name) <= 64 else f"{name[:64]}…"
-    near = difflib.get_close_matches(name, METHODS, n=1) if len(name) <= 64 else []
-    hint = f"Did you mean {near[0]}?" if near else f"There are {', '.join(METHODS)}."
+    near = difflib.get_close_matches(name, known, n=1) if len(name) <= 64 else []
+    hint = f"Did you mean {near[0]}?" if near else f"There are {', '.join(known)}."
     return RpcError(
         "METHOD",
         f"There is no method {shown}. {hint}",
-        {"method": shown, "nearest": near[0] if near else None, "known": list(METHODS)},
+        {"method": shown, "nearest": near[0] if near else None, "known": known},
     )

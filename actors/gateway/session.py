@@ -15,7 +15,8 @@ from greenroom.actors.gateway.attachments import Attachments
 from greenroom.actors.gateway.calls import Batch, Call
 from greenroom.actors.gateway.handlers import Handler
 from greenroom.actors.gateway.methods import HANDLERS, no_method
-from greenroom.protocol.errors import GreenroomError, RpcError
+from greenroom.actors.gateway.remote import endpoint_handler, find_method, reachable, told
+from greenroom.protocol.errors import GreenroomError, RemoteError, RpcError
 from greenroom.protocol.rpc import (
     METHODS,
     SHUTDOWN,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from greenroom.actors.gateway.visitor import Visitor
     from greenroom.actors.terminal import Terminal
 
-__all__ = ["Session"]
+__all__ = ["LARGEST", "Session", "too_large"]
 
 LARGEST: Final = 32 << 20
 """How many bytes a result has at most: half of what the Python client takes in a message."""
@@ -190,11 +191,7 @@ class Session:
                 self._spend()
             if id is not None and id in self._by_id:
                 raise RpcError("REQUEST", "A call of this id is still under way; give each its own.", {"id": id})
-            method = METHODS.get(request.method)
-            if method is None:
-                raise no_method(request.method)
-            params = frames.read_params(method.name, request.params, method.params)
-            handler = HANDLERS[method.name]
+            handler, params = self._means(call, request)
             if isinstance(params, Keyed) and params.key is not None:
                 self._run_kept(call, handler, params)
             elif handler.waits:
@@ -203,6 +200,22 @@ class Session:
                 self.answer(call, handler.function(call, params))
         except Exception as error:
             self.refuse(call, error)
+
+    def _means(self, call: Call, request: frames.Request) -> tuple[Handler, msgspec.Struct]:
+        """What carries a request out, and its params."""
+        name = request.method
+        if (method := METHODS.get(name)) is not None:
+            return HANDLERS[name], frames.read_params(name, request.params, method.params)
+        remote, grants = self.services.remote, self.caller.grants
+        try:
+            endpoint = find_method(remote, name, grants)
+        except RemoteError as error:
+            if error.code == "gateway/service-unavailable":
+                raise no_method(name, reachable(remote.methods(), grants)) from None
+            call.endpoint = told(name)
+            raise
+        call.endpoint = name
+        return endpoint_handler(endpoint), endpoint.read(request.params, endpoint.contract.keyed)
 
     def _spend(self) -> None:
         rate = self._front.limits.requests
@@ -264,14 +277,16 @@ class Session:
             self.refuse(call, fault)
         else:
             if len(response) > LARGEST:
-                self.refuse(call, _too_large(len(response)))
+                self.refuse(call, too_large(len(response)))
             else:
                 self._conclude(call, response)
 
     def refuse(self, call: Call, error: Exception) -> None:
         """Send why a call was refused, or that it failed."""
         try:
-            failure = failure_of(error if isinstance(error, GreenroomError) else self._hidden(call, error))
+            failure = failure_of(
+                error if isinstance(error, GreenroomError) else self._hidden(call, error), call.endpoint
+            )
             answer = frames.refusal(call.id, failure)
         except (TypeError, ValueError, RecursionError) as fault:  # the error's context is no JSON
             answer = frames.refusal(call.id, failure_of(self._hidden(call, fault)))
@@ -301,7 +316,8 @@ class Session:
         return [answer for answer in answers if answer is not None] + [frames.notification(SHUTDOWN.name, Shutdown())]
 
 
-def _too_large(size: int) -> RpcError:
+def too_large(size: int) -> RpcError:
+    """Why a result of that many bytes is not sent."""
     return RpcError(
         "SIZE",
         f"The result has {size} bytes and may have {LARGEST}. Ask for less; who attaches is sent forms one by one.",

@@ -4,6 +4,7 @@ Frames are used by their module's name (`frames.response(...)`): their verbs are
 """
 
 from greenroom.protocol.rpc import frames
+from greenroom.protocol.rpc.api import API_PATH, ApiCall, ApiFailure, ApiFault, ApiResult, api_failure
 from greenroom.protocol.rpc.failures import (
     CANCELLED,
     INTERNAL,
@@ -38,6 +39,7 @@ from greenroom.protocol.rpc.methods import (
     LIST_TOOLS,
     METHODS,
     NOTIFICATIONS,
+    OWN_NAMESPACES,
     PENDING,
     RELEASE,
     SHUTDOWN,
@@ -100,6 +102,7 @@ from greenroom.protocol.rpc.runs import (
 
 __all__ = [
     "ANSWER",
+    "API_PATH",
     "ASK",
     "ATTACH",
     "BYE",
@@ -125,6 +128,7 @@ __all__ = [
     "NOTIFICATIONS",
     "NOT_FOUND",
     "NUMBERS",
+    "OWN_NAMESPACES",
     "PARSE_ERROR",
     "PENDING",
     "REFUSED",
@@ -138,6 +142,10 @@ __all__ = [
     "TREE",
     "WITHDRAW",
     "AnswerForm",
+    "ApiCall",
+    "ApiFailure",
+    "ApiFault",
+    "ApiResult",
     "AskTerminal",
     "AttachTerminal",
     "Attachment",
@@ -188,6 +196,7 @@ __all__ = [
     "Welcome",
     "WithdrawForm",
     "Withdrawal",
+    "api_failure",
     "error_of",
     "failure_of",
     "frames",

@@ -16,6 +16,7 @@ from greenroom.protocol.errors import (
     FormError,
     GreenroomError,
     JournalError,
+    RemoteError,
     RpcError,
     TerminalDeadlock,
     TerminalError,
@@ -59,6 +60,20 @@ NUMBERS: Final = {
 }
 """For each number, the `data.code` that comes with it and what it means, in the order in which they are documented."""
 
+_BOUNDARY: Final = {
+    "gateway/arguments-invalid": INVALID_PARAMS,
+    "gateway/input-invalid": INVALID_PARAMS,
+    "gateway/result-invalid": INTERNAL,
+    "gateway/internal": INTERNAL,
+    "gateway/lookup-failed": INTERNAL,
+    "gateway/lookup-not-found": NOT_FOUND,
+    "gateway/lookup-unavailable": METHOD_NOT_FOUND,
+    "gateway/service-unavailable": METHOD_NOT_FOUND,
+    "gateway/method-unavailable": METHOD_NOT_FOUND,
+    "gateway/definition-unavailable": METHOD_NOT_FOUND,
+}
+"""The numbers of what goes wrong between the wire and a remote method."""
+
 _NUMBER_OF: Final = {code: number for number, (code, _) in NUMBERS.items() if number not in (NOT_FOUND, REFUSED)}
 _CODE_OF: Final = {number: code for code, number in _NUMBER_OF.items()}
 
@@ -77,6 +92,10 @@ class ErrorData(msgspec.Struct, frozen=True):
     code: str
     message: str
     context: dict[str, Any] = {}
+    endpoint: str | msgspec.UnsetType = msgspec.UNSET
+    """The remote method that was called; absent for the gateway's own methods."""
+    field: str | msgspec.UnsetType = msgspec.UNSET
+    """Beside it, the argument at fault, if one is."""
 
 
 class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -87,14 +106,22 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
     data: ErrorData | msgspec.UnsetType = msgspec.UNSET
 
 
-def failure_of(error: GreenroomError) -> Failure:
-    """How the error crosses the wire."""
-    if isinstance(error, RpcError):
+def failure_of(error: GreenroomError, endpoint: str | None = None) -> Failure:
+    """How the error crosses the wire; `endpoint` is the remote method that it ended."""
+    if isinstance(error, RemoteError):
+        missing = NOT_FOUND if error.code.endswith("/not-found") else REFUSED
+        number = _BOUNDARY.get(error.code, missing)
+    elif isinstance(error, RpcError):
         number = _NUMBER_OF.get(error.code, REFUSED)
     else:
         unknown = error.code == "UNKNOWN" and isinstance(error, WorkflowError)
         number = NOT_FOUND if unknown or error.code == "TARGET" else REFUSED
-    return Failure(number, error.message, ErrorData(error.code, error.message, error.context))
+    data = ErrorData(error.code, error.message, error.context)
+    if endpoint is not None:
+        field = error.context.get("field")
+        told = field if isinstance(field, str) else msgspec.UNSET
+        data = msgspec.structs.replace(data, endpoint=endpoint, field=told)
+    return Failure(number, error.message, data)
 
 
 def error_of(failure: Failure) -> GreenroomError:
@@ -103,6 +130,9 @@ def error_of(failure: Failure) -> GreenroomError:
     if isinstance(data, msgspec.UnsetType):
         return RpcError(_CODE_OF.get(failure.code, "FAILED"), failure.message, {"number": failure.code})
     kind: type[GreenroomError] = RpcError
+    if "/" in data.code:
+        endpoint = {} if isinstance(data.endpoint, msgspec.UnsetType) else {"endpoint": data.endpoint}
+        return RemoteError(data.code, data.message, {**data.context, **endpoint})
     if failure.code in (NOT_FOUND, REFUSED):
         if data.code == "DEADLOCK":
             # Only these two reach a caller, and an ask names its terminal.

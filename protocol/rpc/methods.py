@@ -45,6 +45,7 @@ __all__ = [
     "LIST_TOOLS",
     "METHODS",
     "NOTIFICATIONS",
+    "OWN_NAMESPACES",
     "PENDING",
     "RELEASE",
     "SHUTDOWN",
@@ -367,6 +368,9 @@ METHODS: Final[dict[str, Method[Any, Any]]] = {
     )
 }
 """By name, in the order in which they are documented."""
+
+OWN_NAMESPACES: Final = frozenset(name.partition("/")[0] for name in METHODS)
+"""What the names of the gateway's own methods begin with; remote methods have others."""
 
 
 # -------------------------------------------------------------------- what the server tells by itself

@@ -11,6 +11,7 @@ from .actors.mcp import mcp_endpoint, mcp_server, mount_mcp, serve_stdio
 from .actors.portal import Portal, portal
 from .actors.providers import ScriptedProvider, ScriptedTurn
 from .actors.relation import RelationManager
+from .actors.remote import Lookups, RemoteServices, remote
 from .actors.session import Session, SessionManager
 from .actors.system import Runtime, open_runtime
 from .actors.terminal import MemoryTerminalStore, Terminal, TerminalManager, TerminalStore
@@ -69,6 +70,7 @@ from .protocol.errors import (
     PatternError,
     ProviderError,
     RelationError,
+    RemoteError,
     RpcError,
     SessionError,
     TerminalDeadlock,
@@ -171,6 +173,7 @@ __all__ = [
     "Invocation",
     "Leaf",
     "LocalSpill",
+    "Lookups",
     "MemoryTerminalStore",
     "MemoryWorkflowStore",
     "Message",
@@ -193,6 +196,8 @@ __all__ = [
     "Ref",
     "RelationError",
     "RelationManager",
+    "RemoteError",
+    "RemoteServices",
     "RepeatReminder",
     "Reply",
     "Request",
@@ -288,6 +293,7 @@ __all__ = [
     "read_tokens",
     "read_tool",
     "relation_tool",
+    "remote",
     "retry_policy",
     "run_tree",
     "serve_stdio",

@@ -156,7 +156,7 @@ def accept_stream(
     `lockstep`: neither end takes bytes before the other reads them.
     """
     pair = trio.testing.lockstep_stream_pair() if lockstep else trio.testing.memory_stream_pair()
-    services = Services(runtime.terminals, runtime.tools, runtime.workflows, runtime.snapshot)
+    services = Services(runtime.terminals, runtime.tools, runtime.workflows, runtime.snapshot, runtime.remote)
     limits = limits or GatewayLimits()
     doorstep = Doorstep(limits.waiting)
     front = Front(runtime.tree, services, Fence(), Access(), routes or Routes(), limits, None, doorstep)

@@ -51,7 +51,7 @@ class Door:
         routes, access = Routes(), Access()
         limits = GatewayLimits(grace=GRACE)
         add_bridge(routes, runtime.terminals, access, limits)
-        services = Services(runtime.terminals, runtime.tools, runtime.workflows, runtime.snapshot)
+        services = Services(runtime.terminals, runtime.tools, runtime.workflows, runtime.snapshot, runtime.remote)
         self._front = Front(runtime.tree, services, Fence(), access, routes, limits, None, Doorstep(limits.waiting))
         self._runtime = runtime
         self._opened = 0

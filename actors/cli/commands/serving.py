@@ -81,7 +81,8 @@ async def serve(
         Seconds that a client which lost its connection may be away before its forms are withdrawn (30).
     tokens
         A TOML file of access tokens, a table for each: `token_env` or `token_sha256`, `expires`, and what it grants
-        (`attach`, `answer`, `ask`, `ask_as`, `tools`, `runs`, `drive`: lists of names; `tree`, `admin`: true).
+        (`attach`, `answer`, `ask`, `ask_as`, `tools`, `runs`, `drive`, `remote`: lists of names; `tree` and `admin`:
+        true).
     trusted_host
         A further name, such as greenroom.example:8443, under which the gateway may be called; once for each.
     cert
