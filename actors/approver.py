@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
@@ -49,17 +50,32 @@ def terminal_approver(
 
 
 def approval_form(request: ApprovalRequest) -> dict[str, Any]:
-    """The form that a person is asked: the call as its tool presents it, with the arguments in full."""
-    who = request.call.agent or "The program"
-    why = f" {request.reason}" if request.reason else ""
-    arguments = compact(request.call.arguments)
-    shown = arguments if request.card.body == arguments else f"{request.card.body}\n{arguments}"
+    """The form that a person is asked: the call as its tool presents it, with the arguments in full.
+
+    What no eye sees is spelled as JSON spells it, since most of this is the model's. Screens drop such characters, a
+    console all that stands between two of them, and some turn the order of what is read (Unicode report 36, section 3).
+    """
+    call, card = request.call, request.card
+    name, title, id = _visible(call.name), _visible(card.title), _visible(call.call_id)
+    why = f" {_visible_lines(request.reason)}" if request.reason else ""
+    arguments = compact(call.arguments)
+    shown = _visible(arguments) if card.body == arguments else f"{_visible_lines(card.body)}\n{_visible(arguments)}"
     return {
         "name": "approval",
-        "label": f"May {request.call.name} run?",
-        "help": f"{who} calls {request.card.title} (call {request.call.call_id}).{why}\n{shown}",
+        "label": f"May {name} run?",
+        "help": f"{call.agent or 'The program'} calls {title} (call {id}).{why}\n{shown}",
         "fields": [
             {"control": "confirm", "name": "allow", "label": "Allow it, this once", "rule": {"required": True}},
             {"control": "text", "name": "text", "label": "What the caller should know"},
         ],
     }
+
+
+def _visible(text: str) -> str:
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in text)
+
+
+def _visible_lines(text: str) -> str:
+    return "\n".join(_visible(line) for line in text.split("\n"))

@@ -13,7 +13,7 @@ from greenroom.runtime.bus import Bus
 from greenroom.runtime.lineage import current_lineage
 from greenroom.runtime.pipeline.handling import Card
 from greenroom.runtime.pipeline.invocations import Invocation
-from greenroom.runtime.pipeline.outcomes import error_text
+from greenroom.runtime.pipeline.outcomes import error_text, legible
 from greenroom.runtime.pipeline.recorder import Recorder
 from greenroom.runtime.scopes import Scope
 
@@ -24,7 +24,8 @@ Kind: TypeAlias = Literal["allowed-once", "rejected", "cancelled", "unavailable"
 
 class Decision(Struct, frozen=True):
     """What became of a request: `allowed-once`, `rejected` (by a person, or by the rule of asking nobody), `cancelled`
-    (the call was stopped, or the question dismissed) or `unavailable` (nobody decided). `text` is what was said to it.
+    (the call was stopped, or the question dismissed) or `unavailable` (nobody decided). `text` is what was said to it,
+    which the model is told either way.
     """
 
     kind: Kind
@@ -40,7 +41,8 @@ class Decision(Struct, frozen=True):
             why = "the request for approval was cancelled, and nobody refused it"
         else:
             why = "it needs approval and nobody decided, so that nobody refused it either"
-        return f"The call was not run: {why}{f': {self.text}' if self.text else ''}."
+        said = f": {legible(self.text).removesuffix('.')}" if self.text else ""
+        return f"The call was not run: {why}{said}."
 
 
 class ApprovalRequest(Struct, frozen=True, eq=False, kw_only=True):

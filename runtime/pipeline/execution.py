@@ -23,7 +23,16 @@ from greenroom.protocol.schemas import NotJson
 from greenroom.runtime.context import current_actor
 from greenroom.runtime.pipeline.handling import Handling, call_card
 from greenroom.runtime.pipeline.invocations import Invocation, Settled
-from greenroom.runtime.pipeline.outcomes import MalformedOutcome, Outcome, ToolFail, ToolOk, failure, plain, plain_all
+from greenroom.runtime.pipeline.outcomes import (
+    MalformedOutcome,
+    Outcome,
+    ToolFail,
+    ToolOk,
+    failure,
+    legible,
+    plain,
+    plain_all,
+)
 from greenroom.runtime.pipeline.snapshot import snapshot, thaw
 from greenroom.runtime.pipeline.verdicts import Accept, Allow, Ask, Block, Deny, Review, Verdict
 
@@ -140,6 +149,8 @@ class Execution:
             if decision.kind != "allowed-once":
                 return ToolFail(decision.refusal(), "DENIED")
             self._grant = "given"
+            if decision.text:
+                self._contexts.append(f"Whoever allowed {self.call.name} said: {legible(decision.text)}")
         elif isinstance(verdict, Deny):
             return ToolFail(f"The call was not run: {verdict.reason}", "DENIED")
         elif not isinstance(verdict, Allow):

@@ -18,6 +18,7 @@ __all__ = [
     "compact",
     "error_text",
     "failure",
+    "legible",
     "plain",
     "plain_all",
 ]
@@ -65,7 +66,8 @@ def failure(error: Exception) -> ToolFail:
 
 
 def error_text(error: BaseException) -> str:
-    """The message of an error, of the one leaf if it is a group with one, however deep. Never raises."""
+    """The message of an error, of the one leaf if it is a group with one, however deep. Never raises. It has a UTF-8
+    form, which the name of a file, say, need not have."""
     found: object = error
     while isinstance(found, BaseExceptionGroup):
         leaves = cast("BaseExceptionGroup[BaseException]", found).exceptions
@@ -73,9 +75,14 @@ def error_text(error: BaseException) -> str:
             break
         found = leaves[0]
     try:
-        return str(cast("BaseException", found))
+        return legible(str(cast("BaseException", found)))
     except Exception:
         return "Unknown thrown value"
+
+
+def legible(text: str) -> str:
+    """The text, with what has no UTF-8 form spelled out."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def plain(text: object) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -15,6 +16,7 @@ from greenroom.actors.approver import terminal_approver
 from greenroom.actors.providers import ScriptedProvider
 from greenroom.actors.system import Runtime, open_runtime
 from greenroom.protocol.agents import MessageInput, ProviderResult
+from greenroom.protocol.forms import sanitize_display_text
 from greenroom.protocol.tools import ToolCall, ToolFailure, ToolResult, ToolSuccess
 from greenroom.runtime.bus import Next
 from greenroom.runtime.cancel import Cancel
@@ -309,3 +311,46 @@ async def test_a_delegated_agent_has_nobody_to_ask(desk: Desk, routed: bool, moc
     assert [event for event in log.events if event.startswith("result")] == ["result deep", "result 1"]
     deep = log.settled[0].call
     assert deep.parent is None, "it is a call of the child, whose texts are its own"
+
+
+HIDING = {
+    "a string of the terminal": "ls \x9d; rm -rf /\x9c",
+    "an override of the order": "ls \u202e/ fr- mr ;",
+    "a space of no width": "ls\u200b",
+    "the end of a line": "ls\u2028rm -rf /",
+}
+
+
+@pytest.mark.parametrize("command", HIDING.values(), ids=HIDING)
+async def test_no_part_of_a_call_is_hidden_from_who_is_asked(desk: Desk, command: str, mock_clock: MockClock) -> None:
+    """As a console shows it, which drops what moves its cursor."""
+
+    async def press(arguments: dict[str, Any]) -> str:
+        return await desk.press(arguments)
+
+    handling = Handling(present_call=lambda arguments: Card(arguments["button"], arguments["button"]))
+    desk.runtime.tools.add(Tool("press", press, handling=handling))
+    desk.approve()
+    desk.start(call("press", {"button": command}, f"1). All is well.\n{command}"))
+    shown = sanitize_display_text(await desk.answer(allow=True))
+    assert desk.pressed == [command]
+    whole = json.dumps(command)[1:-1]
+    assert shown.count(whole) == 4, "the id, the title, the body, the arguments"
+    assert shown.count("\n") == 0, "a console has dropped the ends of lines"
+    assert json.loads(shown[shown.index("{") :]) == {"button": command}
+
+
+async def test_what_is_said_to_a_call_that_may_run_is_told_too(desk: Desk, mock_clock: MockClock) -> None:
+    outcomes: list[Outcome] = []
+    desk.runtime.bus.on("tools/result", lambda settled: outcomes.append(settled.outcome))
+    desk.approve()
+    desk.start(press("one"))
+    await desk.answer(allow=True, text="but only today")
+    assert outcomes[0].contexts == ("Whoever allowed press said: but only today",)
+
+
+async def test_a_person_may_say_what_has_no_utf8_form(desk: Desk, mock_clock: MockClock) -> None:
+    desk.approve()
+    desk.start(press("one"))
+    await desk.answer(allow=False, text="not \ud800 now.")
+    assert desk.error("one") == "The call was not run: a person refused it: not \\ud800 now."

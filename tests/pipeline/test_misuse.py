@@ -12,7 +12,7 @@ import trio
 from trio.testing import MockClock
 
 from greenroom.protocol.errors import GreenroomError, InvariantError
-from greenroom.protocol.tools import ToolSuccess
+from greenroom.protocol.tools import ToolFailure, ToolSuccess
 from greenroom.runtime.bus import Bus, Next
 from greenroom.runtime.cancel import Cancel
 from greenroom.runtime.pipeline.execution import conclude_turn
@@ -110,6 +110,21 @@ def test_a_guard_that_must_be_awaited_is_refused(track: Track) -> None:
         track.pipeline.guard(wrong)
     assert caught.value.code == "WRONG_KIND"
     assert not track.pipeline.guards
+
+
+@pytest.mark.parametrize("policed", [True, False])
+async def test_an_error_is_told_though_it_has_no_utf8_form(track: Track, policed: bool) -> None:
+    def tool() -> None:
+        raise FileNotFoundError("no file \udcff")
+
+    track.tool(tool)
+    tools = track.tools
+    if not policed:
+        tools = ToolManager()
+        tools.add(Tool("t", tool))
+    result = await tools.execute(call())
+    assert isinstance(result, ToolFailure)
+    assert result.error == "no file \\udcff"
 
 
 # -------------------------------------------------------------------- when they say it
