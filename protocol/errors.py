@@ -14,9 +14,9 @@
     ├── DatabaseError            CLOSED NOT_FOUND CONFLICT VALIDATION ABORTED MIGRATION CONFORMANCE DRIVER
     ├── RelationError            INVALID UNKNOWN_RELATION NOT_THROUGH
     ├── WorkspaceError           MODALITY RANGE PATTERN UNMATCHED AMBIGUOUS SURROGATE PATH CHANGED LIMIT IO
-    ├── AgentError               CONCURRENCY UNKNOWN EXISTS PLACE PARTIAL INPUT INBOX_FULL
+    ├── AgentError               CONCURRENCY UNKNOWN EXISTS PLACE PARTIAL SESSION INPUT INBOX_FULL
     │   └── AgentJobError        a job that ended before its agent was done; `partial` has the result
-    ├── ConversationError        SUMMARIZER SECTIONS
+    ├── ConversationError        SUMMARIZER SECTIONS LOGGED
     ├── ProviderError            AUTH REQUEST RATE OVERLOAD SERVER TIMEOUT NETWORK TRUNCATED PROTOCOL ABORTED
     ├── JournalError             OWNED FOREIGN NEWER CORRUPT READONLY FULL IO BUSY REFUSED STALE ENDED GAP CLOSED
     ├── SessionError             SESSION_NOT_FOUND SESSION_NOT_LIVE SESSION_ALREADY_EXISTS INVALID_BOUNDARY OPEN_TURN
@@ -165,8 +165,8 @@ class AgentError(GreenroomError):
     """An agent that cannot do what it is asked to.
 
     CONCURRENCY (it runs, and two runs would share what only one may have), UNKNOWN (a registry has nothing of that
-    name), EXISTS (its id is taken), PLACE (it lives nowhere), PARTIAL (see `AgentJobError`), INPUT and INBOX_FULL (what
-    is put into its inbox is no text, or one too many).
+    name), EXISTS (its id is taken), PLACE (it lives nowhere), PARTIAL (see `AgentJobError`), SESSION (its session is
+    another agent's), INPUT and INBOX_FULL (what is put into its inbox is no text, or one too many).
     """
 
 
@@ -178,7 +178,8 @@ class AgentJobError(AgentError):
 
 
 class ConversationError(GreenroomError):
-    """A conversation that cannot be folded: SUMMARIZER (it has none), SECTIONS (a cap below one)."""
+    """A conversation that cannot be folded: SUMMARIZER (it has none), SECTIONS (a cap below one). LOGGED: one that is
+    read out of a session's log, from which nothing is removed."""
 
 
 class ProviderError(GreenroomError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext
@@ -14,16 +15,21 @@ from msgspec import structs
 from trio.lowlevel import enable_ki_protection
 
 from greenroom.actors.agent.context import AgentContext
+from greenroom.actors.agent.conversation import Conversation
 from greenroom.actors.agent.conversations import ConversationManager
 from greenroom.actors.agent.inbox import DEFAULT_INBOX_LIMIT, Inbox
+from greenroom.actors.agent.messages import LoggedMessages
+from greenroom.actors.agent.recorder import record_calls
 from greenroom.actors.agent.run import RUN, AgentRun, RunOptions
 from greenroom.actors.agent.settings import DEFAULT_AGENT_LIMIT, Settings
 from greenroom.actors.agent.turns import Turns
+from greenroom.actors.session import Session
 from greenroom.actors.workspace import WorkspaceManager
 from greenroom.protocol.agents import AgentResult, Budget, InstructionManager, Scope, Window
 from greenroom.protocol.emitter import Emitter, ErrorHandler, Listener
 from greenroom.protocol.errors import AgentError
 from greenroom.protocol.lineage import tag_agent
+from greenroom.protocol.sessions import TurnEndReason
 from greenroom.runtime.actor import Actor, handles
 from greenroom.runtime.cancel import Cancel, CancelToken
 from greenroom.runtime.lineage import LINEAGE, current_lineage
@@ -49,6 +55,9 @@ AGENT_EVENTS: Final = (
 )
 
 AgentStatus: TypeAlias = Literal["idle", "running", "done", "error"]
+
+
+logger = logging.getLogger("greenroom.agents")
 
 
 class Begin(Request[None], frozen=True):
@@ -79,6 +88,10 @@ class Agent(Actor):
     person), `budget` its tokens, and `cancel` stops all of its runs. `scheduler` is waited for between turns;
     `authority` decides which calls may run. With a `window`, a conversation that can summarize is folded before it
     grows too large; what fails there is passed over, unless `strict`.
+
+    With a `session` it goes by that one's id, and all that happens in its runs is written there; what a model is given
+    is read out of it, so that an agent on a session which was opened again goes on where it was. One run has it at a
+    time. Raises AgentError SESSION for an `id` that is another one.
 
     Others give it input by its `inbox`, which holds `inbox_limit` messages at most: it reads them while it runs, or is
     woken for them.
@@ -112,13 +125,20 @@ class Agent(Actor):
         authority: Decides | None = None,
         window: Window | None = None,
         strict: bool = False,
+        session: Session | None = None,
         inbox_limit: int = DEFAULT_INBOX_LIMIT,
         on: Mapping[str, Listener] | None = None,
         error: ErrorHandler | None = None,
     ) -> None:
         super().__init__()
-        self.id: Final = str(uuid.uuid4()) if id is None else id
+        self.id: Final = _id(id, session)
+        self.session: Final = session
         self.provider: Final = provider
+        self._logged: Conversation | None = None
+        if session is not None:
+            conversations = conversations or ConversationManager()
+            self._logged = conversations.add(session.id, log=LoggedMessages(session))
+            conversations.switch(session.id)
         self.context: Final = AgentContext(
             system=system,
             tools=tools,
@@ -145,6 +165,11 @@ class Agent(Actor):
 
     def __repr__(self) -> str:
         return f"<Agent {self.id}>"
+
+    @property
+    def conversation(self) -> Conversation:
+        """What a run goes by: its session's, or else the active one."""
+        return self.context.messages if self._logged is None else self._logged
 
     @property
     def status(self) -> AgentStatus:
@@ -195,8 +220,16 @@ class Agent(Actor):
     def _begin(self, message: Begin) -> None:
         run = message.run
         own = self._defaults.budget
-        shared = "window" if self.window is not None else "budget" if own is not None else None
-        if self._runs and (shared == "window" or (shared == "budget" and run.settings.budget is own)):
+        shared = (
+            "session"
+            if self.session is not None
+            else "window"
+            if self.window is not None
+            else "budget"
+            if own is not None
+            else None
+        )
+        if self._runs and (shared in ("session", "window") or (shared == "budget" and run.settings.budget is own)):
             raise AgentError(
                 "CONCURRENCY",
                 f"The agent {self.id} runs already, and both runs would share its {shared}: wait for the other, or "
@@ -240,6 +273,9 @@ class Agent(Actor):
         turns = Turns(self, run)
         outcome: AgentResult | Exception | None = None
         try:
+            run.log.open()
+            if self.session is not None:
+                record_calls(self.tree)
             if run.woken and not run.stopped:
                 turns.open()  # first: whatever becomes of this run, what has woken it wakes no other
                 LINEAGE.set(self.ref.lineage.extended(tag_agent(self.id)))
@@ -276,6 +312,11 @@ class Agent(Actor):
     def _settle(self, run: AgentRun, outcome: AgentResult | Exception | None, turns: Turns) -> None:
         """The end of a run. Without a checkpoint: `outcome` is `None` where the agent itself is being ended."""
         del self._runs[run]
+        try:
+            run.log.close(*self._ending(run, outcome))
+        except Exception as error:
+            logger.error("The turn of %s could not be logged to its end: %s", self.ref.path, error)
+            outcome = error if outcome is not None else None
         self._tell(run, outcome, turns)
         if self.inbox.wakes:
             self.wake()
@@ -292,10 +333,25 @@ class Agent(Actor):
         if outcome is None:
             self.emitter.emit("abort", "stopped")
         elif result.partial and run.stopped:
-            self.emitter.emit("abort", run.cancel.reason if run.cancel.is_set() else "timeout")
+            self.emitter.emit("abort", self._cause(run))
         elif result.partial:
             self.emitter.emit("exhaust", run.settings.limit)
         self.emitter.emit("finish", result)
+
+    def _ending(
+        self, run: AgentRun, outcome: AgentResult | Exception | None
+    ) -> tuple[TurnEndReason, str | None, Exception | None]:
+        """How its log says that the turn has ended."""
+        if isinstance(outcome, Exception):
+            return "error", None, outcome
+        if outcome is None:
+            return "aborted", "stopped", None
+        if not outcome.partial:
+            return "completed", None, None
+        return "aborted", self._cause(run) if run.stopped else "limit", None
+
+    def _cause(self, run: AgentRun) -> str | None:
+        return run.cancel.reason if run.cancel.is_set() else "timeout"
 
     def _settings(self, options: RunOptions) -> Settings:
         """The agent's own, with what a run was given in their place."""
@@ -303,6 +359,18 @@ class Agent(Actor):
         if (token := options.get("cancel")) is not None:
             given["cancel"] = (*self._defaults.cancel, token)
         return structs.replace(self._defaults, **given) if given else self._defaults
+
+
+def _id(id: str | None, session: Session | None) -> str:
+    if session is None:
+        return str(uuid.uuid4()) if id is None else id
+    if id not in (None, session.id):
+        raise AgentError(
+            "SESSION",
+            f"The session {session.id} is the log of the agent {session.id}, not of {id}: open one of its own for it.",
+            {"agent": id, "session": session.id},
+        )
+    return session.id
 
 
 def _deadline(settings: Settings) -> AbstractContextManager[trio.CancelScope | None]:

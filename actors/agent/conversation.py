@@ -9,6 +9,7 @@ from typing import Final, final, overload
 
 import trio
 
+from greenroom.actors.agent.messages import LoggedMessages
 from greenroom.protocol.agents import (
     CONVERSATION_RECAP_PREFIX,
     ChatMessage,
@@ -32,6 +33,9 @@ class Conversation:
     `summarize` folds messages, all of them but the last `keep`; above `sections` sections the oldest are folded into
     one. Without it nothing can be folded. `seed` is a snapshot to go on from; its id counts then.
 
+    With a `log` the messages are those of a session: adding one appends to the log, and folding lets a summary stand in
+    place of the oldest in what a model reads, which is no section then. None can be removed (ConversationError LOGGED).
+
     Events of its `emitter`: `compact(section)`, `summary(text)`, `collapse(section)`, `rehydrate(id, messages)`, each
     after what it tells of.
     """
@@ -46,6 +50,7 @@ class Conversation:
         on: Mapping[str, Listener] | None = None,
         error: ErrorHandler | None = None,
         seed: ConversationSnapshot | None = None,
+        log: LoggedMessages | None = None,
     ) -> None:
         _check_cap(sections)
         self.emitter = Emitter(EVENTS, on=on, error=error)
@@ -53,19 +58,24 @@ class Conversation:
         self._keep = keep
         self._cap = sections
         self._folding = trio.Lock()
+        self._log = log
         if seed is None:
             self.id = str(uuid.uuid4()) if id is None else id
             self._summary: str | None = None
             self._sections: list[Section] = []
-            self._messages: dict[str, ChatMessage] = {}
+            self._own: dict[str, ChatMessage] = {}
         else:
             self.id = seed.id
             self._summary = seed.summary
             self._sections = list(seed.sections)
-            self._messages = {message.id: message for message in seed.messages}
+            self._own = {message.id: message for message in seed.messages}
 
     def __repr__(self) -> str:
         return f"<Conversation {self.id}>"
+
+    @property
+    def _messages(self) -> dict[str, ChatMessage]:
+        return self._own if self._log is None else self._log.messages()
 
     # ---------------------------------------------------------------- the live messages
 
@@ -87,21 +97,37 @@ class Conversation:
     @overload
     def add(self, messages: Iterable[MessageInput]) -> list[ChatMessage]: ...
     def add(self, messages: MessageInput | Iterable[MessageInput]) -> ChatMessage | list[ChatMessage]:
-        """Add a message, or several, at the end; as they stand there, each with an id of its own."""
+        """Add a message, or several, at the end; as they stand there, each with an id of its own.
+
+        Raises, of a log, what its session raises, and ConversationError LOGGED for what is no user's or model's.
+        """
         if isinstance(messages, MessageInput):
+            if self._log is not None:
+                return self._log.add(messages)
             added = ChatMessage(str(uuid.uuid4()), messages.role, messages.content, messages.calls, messages.images)
-            self._messages[added.id] = added
+            self._own[added.id] = added
             return added
         return [self.add(message) for message in tuple(messages)]
 
     def remove(self, ids: str | Iterable[str]) -> bool:
         """Remove live messages; whether one of them was there."""
-        removed = [self._messages.pop(id, None) for id in ((ids,) if isinstance(ids, str) else tuple(ids))]
+        self._refuse_if_logged()
+        removed = [self._own.pop(id, None) for id in ((ids,) if isinstance(ids, str) else tuple(ids))]
         return any(message is not None for message in removed)
 
     def clear(self) -> None:
         """Remove all live messages. The sections stay."""
-        self._messages.clear()
+        self._refuse_if_logged()
+        self._own.clear()
+
+    def _refuse_if_logged(self) -> None:
+        if self._log is not None:
+            raise ConversationError(
+                "LOGGED",
+                f"Nothing is removed from the conversation {self.id}, which is read out of a log: fold it, or begin "
+                "another one.",
+                {"id": self.id},
+            )
 
     # ---------------------------------------------------------------- what was folded
 
@@ -145,11 +171,18 @@ class Conversation:
         async with self._folding:
             live = self.messages()
             folded = live if kept <= 0 else live[: max(0, len(live) - math.floor(kept))]
+            if self._log is not None:
+                folded = self._log.foldable(len(folded))
             if not folded:
                 return None
             section = Section(str(uuid.uuid4()), await summarize(folded), folded)
+            if self._log is not None:
+                section, self._summary = self._log.fold(section), section.summary
+                self.emitter.emit("summary", self._summary)
+                self.emitter.emit("compact", section)
+                return section
             for message in folded:
-                self._messages.pop(message.id, None)
+                self._own.pop(message.id, None)
             self._sections.append(section)
             collapsed, failure = None, None
             if cap is not None and len(self._sections) > cap:

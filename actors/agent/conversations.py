@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import final
 
 from greenroom.actors.agent.conversation import Conversation
+from greenroom.actors.agent.messages import LoggedMessages
 from greenroom.actors.agent.store import ConversationStore
 from greenroom.protocol.agents import ConversationSnapshot
 from greenroom.protocol.emitter import ErrorHandler, Listener
@@ -59,15 +60,23 @@ class ConversationManager:
         id: str | None = None,
         *,
         seed: ConversationSnapshot | None = None,
+        log: LoggedMessages | None = None,
         on: Mapping[str, Listener] | None = None,
         error: ErrorHandler | None = None,
     ) -> Conversation:
-        """Add one, which goes on from `seed` if that is given. A known id is replaced in its place.
+        """Add one, which goes on from `seed` if that is given, or shows a session's `log`.
 
-        One that is added while none is active becomes it.
+        A known id is replaced in its place. One that is added while none is active becomes it.
         """
         conversation = Conversation(
-            id, summarize=self._summarize, keep=self._keep, sections=self._sections, on=on, error=error, seed=seed
+            id,
+            summarize=self._summarize,
+            keep=self._keep,
+            sections=self._sections,
+            on=on,
+            error=error,
+            seed=seed,
+            log=log,
         )
         self._conversations[conversation.id] = conversation
         if self._active is None:

@@ -18,6 +18,7 @@ from trio.lowlevel import (
     wait_task_rescheduled,
 )
 
+from greenroom.actors.agent.log import TurnLog
 from greenroom.actors.agent.settings import Settings
 from greenroom.protocol.agents import AgentChunk, AgentResult, Budget
 from greenroom.protocol.schemas import Schema
@@ -84,6 +85,7 @@ class AgentRun:
         self.settings = settings
         self.woken = woken
         """Begun by the agent itself, for what is in its inbox. Nobody awaits it."""
+        self.log = TurnLog(agent.session)
         self.cancel = Cancel()
         """What the provider sees of a stop."""
         self.scope = trio.CancelScope()

@@ -51,7 +51,8 @@ class Turns:
         self._run = run
         self._settings = run.settings
         self._context = agent.context
-        self._conversation = agent.context.messages
+        self._conversation = agent.conversation
+        self._log = run.log
         self._inbox = agent.inbox
         self._options = _options(run.settings)
         self._prompt: list[ChatMessage] = []
@@ -82,22 +83,27 @@ class Turns:
                 await trio.sleep_forever()  # it is being stopped: cancelled as soon as what is beneath it has ended
             if self._read(self._inbox.claim_step()):
                 await self._trim(between_turns=number > 0)
-            answer = await self._ask()
+            answer, over = await self._step()
             if answer is None:
                 return None
             more = number + 1 < self._settings.limit
-            if not answer.tools:
-                self._add(MessageInput("assistant", answer.content))
-                if not (more and self._inbox.for_next_step):
-                    return self._whole(answer.content)
-                continue
-            self._add(MessageInput("assistant", answer.content, answer.tools))
-            if await self._call(answer.tools) and not (more and self._inbox.for_next_step):
+            if over and not (more and self._inbox.for_next_step):
                 return self._whole(answer.content)
-            await self._trim(between_turns=True)
+            if answer.tools:
+                await self._trim(between_turns=True)
         if self._run.stopped:
             return None
         return self.partial()
+
+    async def _step(self) -> tuple[ProviderResult | None, bool]:
+        """One answer and all its calls, or `None` if the run was stopped at it; whether nothing more is to be asked."""
+        await self._log.saved()
+        with self._log.step():
+            answer = await self._ask()
+            if answer is None:
+                return None, True
+            self._add(MessageInput("assistant", answer.content, answer.tools))
+            return answer, not answer.tools or await self._call(answer.tools)
 
     def partial(self) -> AgentResult:
         """What there is of a run that ended before it was done."""
@@ -117,8 +123,11 @@ class Turns:
     def _read(self, messages: tuple[InboxMessage, ...]) -> bool:
         """Put into the conversation what was claimed; whether there was any."""
         for message in messages:
-            self._add(MessageInput("user", message.text))
+            self._tell(message.text, message.source)
         return bool(messages)
+
+    def _tell(self, text: str, source: str | None) -> None:
+        self._prompt.append(self._log.told(text, source) or self._conversation.add(MessageInput("user", text)))
 
     def _add(self, message: MessageInput) -> None:
         self._prompt.append(self._conversation.add(message))
@@ -170,6 +179,8 @@ class Turns:
                 raise
         finally:
             self._text.append(turn.text)
+            if answer is None:
+                self._log.cut_off(turn.text)
             said = answer if answer is not None or stream is None else stream.partial
             if said is not None:
                 self._note(said, turn, whole=answer is not None)
@@ -203,14 +214,18 @@ class Turns:
             results[waiting[position]] = _spelled(result)
             outcomes[waiting[position]] = outcome
 
+        self._log.batch(waiting)
+        for position, result in enumerate(results):
+            if isinstance(result, ToolFailure):
+                self._log.refused(position, result.error)
         try:
             await self._context.tools.execute([calls[index] for index in waiting], settled=settled)
         finally:
-            for call, result, outcome in zip(calls, results, outcomes, strict=True):
-                self._record(call, _failure(call, "cancelled") if result is None else result, outcome)
+            for position, call in enumerate(calls):
+                self._record(position, call, results[position] or _failure(call, "cancelled"), outcomes[position])
             contexts = [text for outcome in outcomes if outcome is not None for text in outcome.contexts]
             for text in contexts:
-                self._add(MessageInput("user", text))
+                self._tell(text, "context")
         return not contexts and any(isinstance(each, ToolOk) and each.concludes_turn for each in outcomes)
 
     def _refusal(self, call: ToolCall) -> ToolFailure | None:
@@ -228,7 +243,7 @@ class Turns:
                 return _failure(call, "denied by authority" if reason is None else f"denied: {reason}")
         return None if call.name in self._offered else _failure(call, f"tool not found: {call.name}")
 
-    def _record(self, call: ToolCall, result: ToolResult, outcome: Outcome | None) -> None:
+    def _record(self, position: int, call: ToolCall, result: ToolResult, outcome: Outcome | None) -> None:
         if outcome is not None and outcome.content is not None:
             content = outcome.content
         elif isinstance(result, ToolFailure):
@@ -240,7 +255,9 @@ class Turns:
                 result = _failure(call, content := error.message)
         self._agent.emitter.emit("tool", call, result)
         self._run.put(ToolChunk(call, result))
-        self._add(MessageInput("tool", content))
+        self._prompt.append(
+            self._log.result(position, outcome) or self._conversation.add(MessageInput("tool", content))
+        )
 
 
 @final

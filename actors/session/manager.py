@@ -259,6 +259,7 @@ class SessionManager:
             wall_clock=self._wall_clock,
             appended=self._on_append,
             drain=partial(self._drain, header.id),
+            durable=self.persistence.durable,
         )
         writer = self._writing()
         tail = self._live[header.id] = Tail(session, written, self.persistence)

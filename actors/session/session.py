@@ -68,6 +68,7 @@ class Session:
         "_order",
         "_wall_clock",
         "disposed",
+        "durable",
         "header",
         "id",
     )
@@ -80,9 +81,12 @@ class Session:
         wall_clock: Callable[[], float] = time.time,
         appended: Appended | None = None,
         drain: Callable[[], Awaitable[None]] | None = None,
+        durable: bool = False,
     ) -> None:
         self.header: Final = header
         self.id: Final = header.id
+        self.durable: Final = durable
+        """What was flushed outlives the process."""
         self.disposed = False
         """Nothing is appended any more."""
         self._events: list[SessionEvent] = []
@@ -190,8 +194,7 @@ class Session:
     def _made(
         self, kind: str, data: object, sources: tuple[int, ...], replace: tuple[int, int] | None, ignorable: bool
     ) -> SessionEvent:
-        plain = msgspec.to_builtins(data) if isinstance(data, msgspec.Struct) else data
-        frozen = snapshot(plain)
+        frozen = snapshot(_plain(data) if isinstance(data, EventData) else data)
         if isinstance(frozen, NotJson):
             raise SessionError("INVALID", f"This is no {kind}: {frozen}.", {"type": kind, "reason": str(frozen)})
         read = read_data(kind, frozen, ignorable=ignorable)
@@ -226,3 +229,17 @@ class Session:
         """
         if self._drain is not None:
             await self._drain()
+
+
+def _plain(data: EventData) -> object:
+    """The JSON that a struct stands for; what it holds of anything else is left as it is, and refused then."""
+    names = zip(data.__struct_encode_fields__, data.__struct_fields__, strict=True)
+    return {encoded: _plain_member(getattr(data, name)) for encoded, name in names}
+
+
+def _plain_member(value: object) -> object:
+    if isinstance(value, EventData):
+        return _plain(value)
+    if isinstance(value, tuple):
+        return [_plain_member(each) for each in value]
+    return value

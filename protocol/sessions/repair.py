@@ -16,15 +16,15 @@ from greenroom.protocol.sessions.events import (
 from greenroom.protocol.sessions.order import OpenCall, Order
 from greenroom.protocol.sessions.record import SessionEvent
 
-__all__ = ["repair"]
+__all__ = ["UNKNOWN", "repair"]
 
 NOT_STARTED: Final = ErrorInfo(
     "TOOL_NOT_STARTED",
-    "The process ended before this call had started: it did not run, and nobody refused it. It may be made again.",
+    "This call had not started when its turn was cut off: it did not run, and nobody refused it. It may be made again.",
 )
 UNKNOWN: Final = ErrorInfo(
     "TOOL_OUTCOME_UNKNOWN",
-    "The process ended while this call was under way: it may have taken effect, wholly or in part. Look what has "
+    "This call was under way when its turn was cut off: it may have taken effect, wholly or in part. Look what has "
     "become of it before it is made again.",
 )
 
@@ -55,7 +55,7 @@ def repair(order: Order, events: Sequence[SessionEvent]) -> list[SessionEvent]:
 
     for id, call in order.asked.items():
         cites = () if call is None else (_asking(events, id),)
-        add("approval/decided", ApprovalDecided(id, "cancelled", "the process ended"), *cites)
+        add("approval/decided", ApprovalDecided(id, "cancelled", "its turn was cut off"), *cites)
     for inner in reversed(order.calls.values()):
         if inner.data.position is None:
             close(inner)
