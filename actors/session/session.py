@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, Final, final
+from typing import Any, Final, cast, final
 
 import msgspec
 
@@ -241,5 +241,5 @@ def _plain_member(value: object) -> object:
     if isinstance(value, EventData):
         return _plain(value)
     if isinstance(value, tuple):
-        return [_plain_member(each) for each in value]
+        return [_plain_member(each) for each in cast("tuple[object, ...]", value)]
     return value
