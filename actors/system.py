@@ -34,8 +34,10 @@ from greenroom.runtime.actor import Actor
 from greenroom.runtime.bus import Bus
 from greenroom.runtime.journal import Journal, open_journal
 from greenroom.runtime.pipeline.pipeline import Pipeline
+from greenroom.runtime.policies import Meter, SpillStore
 from greenroom.runtime.ref import Ref
 from greenroom.runtime.restart import Restart
+from greenroom.runtime.seams import Seam
 from greenroom.runtime.tools import ToolManager
 from greenroom.runtime.tree import Tree, run_tree
 
@@ -73,6 +75,10 @@ class Runtime:
         """Services whose marked methods programs may call: `runtime.remote.add("release", Releases())`."""
         self.journal = journal
         """What is recorded. None: the runtime was opened without `data`."""
+        self.spill = Seam[SpillStore]("spill", "sole")
+        """Where large results go, for everything that has some."""
+        self.telemetry = Seam[Meter]("telemetry", "sole")
+        """What takes figures."""
 
     @property
     def bus(self) -> Bus:

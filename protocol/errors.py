@@ -27,6 +27,7 @@
     ├── RpcError                 what a peer answered, or what was wrong with its frame
     ├── RemoteError              `<domain>/<reason>`: what a remote method refuses; `gateway/...` at its boundary
     ├── ConfigError
+    ├── SeamError                NO_PROVIDER PROVIDER_AMBIGUOUS DUPLICATE_PROVIDER BROKEN_PROVIDER
     └── InvariantError           what can never be, was
 
 A code is stable and meant for programs; a message is for people and models, and says which name was meant, which are
@@ -60,6 +61,7 @@ __all__ = [
     "RelationError",
     "RemoteError",
     "RpcError",
+    "SeamError",
     "SessionError",
     "TerminalDeadlock",
     "TerminalError",
@@ -266,6 +268,15 @@ class RemoteError(GreenroomError):
 
 class ConfigError(GreenroomError):
     """A configuration that cannot be used."""
+
+
+class SeamError(GreenroomError):
+    """A place that others may fill, filled by nobody who can be used.
+
+    NO_PROVIDER (none, or none of that name), PROVIDER_AMBIGUOUS (several, and none was chosen), DUPLICATE_PROVIDER (the
+    name, or the one place there is, is taken), BROKEN_PROVIDER (it cannot be loaded, or does not do what it should).
+    The context has `seam`, and `provider` and `by` (whose it is) where there is one.
+    """
 
 
 class InvariantError(GreenroomError):

@@ -1,60 +1,95 @@
-"""The models that `greenroom chat` talks to, by name."""
+"""The models that `greenroom chat` talks to, which come with it."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import msgspec
+import trio
 
 from greenroom.actors.cli.files import read_json
+from greenroom.actors.cli.providers import entered
+from greenroom.actors.config.seams import open_seam
 from greenroom.actors.providers import ScriptedProvider
+from greenroom.actors.providers.settings import ModelSettings, OpenModel
 from greenroom.protocol.agents import ChatMessage, ProviderResult
 from greenroom.protocol.errors import ConfigError
 from greenroom.protocol.tools import ToolCall, ToolDefinition
 from greenroom.runtime.provider import Provider
 
-__all__ = ["ProviderName", "open_model", "read_script"]
-
-ProviderName: TypeAlias = Literal["scripted", "openai", "anthropic"]
+__all__ = ["open_anthropic", "open_model", "open_openai", "open_scripted", "read_script"]
 
 
 @asynccontextmanager
-async def open_model(
-    provider: ProviderName, model: str | None, *, base_url: str | None = None, script: Path | None = None
-) -> AsyncGenerator[Provider]:
-    """The model for the length of the block. `scripted` plays the script, or without one a little conversation.
+async def open_model(provider: str, settings: ModelSettings) -> AsyncGenerator[Provider]:
+    """The model that this provider of the seam `llm` gives, for the length of the block.
 
-    Raises ConfigError MODEL where a real one is not named, EXTRA where the package that reaches it is missing; FILE,
-    JSON and SCRIPT for a script that cannot be played; and what opening a provider raises.
+    Raises ConfigError KEY if the settings refer to a credential that there is not, `SeamError` NO_PROVIDER, and
+    BROKEN_PROVIDER for a provider that cannot be loaded or raises while it opens.
     """
-    if provider == "scripted":
-        yield ScriptedProvider([converse] if script is None else await read_script(script), deltas_of=_by_word)
-        return
-    if model is None:
-        raise ConfigError("MODEL", f"Say which model of {provider} is to answer: --model NAME.")
-    async with _made(provider, model, {} if base_url is None else {"base_url": base_url}) as opened:
-        yield opened
-
-
-def _made(provider: str, model: str, options: dict[str, Any]) -> AbstractAsyncContextManager[Provider]:
-    try:
-        if provider == "openai":
-            from greenroom.actors.providers.openai import OpenAIProvider
-
-            return OpenAIProvider(model, **options)
-        from greenroom.actors.providers.anthropic import AnthropicProvider
-
-        return AnthropicProvider(model, **options)
-    except ModuleNotFoundError as missing:
-        if missing.name not in ("httpx", "httpx_sse"):
-            raise
+    seam = await trio.to_thread.run_sync(open_seam, "llm")
+    opening: OpenModel = await trio.to_thread.run_sync(seam.choose, provider)
+    if settings.key is not None and await trio.to_thread.run_sync(settings.credentials.describe, settings.key) is None:
+        # What stands there may be the secret itself, so that it is not repeated.
         raise ConfigError(
-            "EXTRA", f"Models of {provider} are reached over {missing.name}: run `pip install 'greenroom[agents]'`."
-        ) from None
+            "KEY", "llm.key names no credential that there is: neither the environment nor the file has it."
+        )
+    async with AsyncExitStack() as stack:
+        model: Provider = await entered(stack, seam, provider, lambda: opening(settings), "stream")
+        yield model
+
+
+@asynccontextmanager
+async def open_scripted(settings: ModelSettings) -> AsyncGenerator[Provider]:
+    """A model that plays a script, or without one a little conversation.
+
+    Raises ConfigError FILE, JSON and SCRIPT for a script that cannot be played.
+    """
+    yield ScriptedProvider(
+        [converse] if settings.script is None else await read_script(settings.script), deltas_of=_by_word
+    )
+
+
+@asynccontextmanager
+async def open_openai(settings: ModelSettings) -> AsyncGenerator[Provider]:
+    """A model of OpenAI's, or of a server that speaks like theirs. Raises as `_over_http` and `HttpProvider` do."""
+    given = _over_http("openai", settings)
+    from greenroom.actors.providers.openai import OpenAIProvider
+
+    async with OpenAIProvider(settings.model or "", **given) as provider:
+        yield provider
+
+
+@asynccontextmanager
+async def open_anthropic(settings: ModelSettings) -> AsyncGenerator[Provider]:
+    """A model of Anthropic's. Raises as `_over_http` and `HttpProvider` do."""
+    given = _over_http("anthropic", settings)
+    from greenroom.actors.providers.anthropic import AnthropicProvider
+
+    async with AnthropicProvider(settings.model or "", **given) as provider:
+        yield provider
+
+
+def _over_http(name: str, settings: ModelSettings) -> dict[str, Any]:
+    """The options of a provider over HTTP. Raises ConfigError MODEL where none is named, OPTION for what none of them
+    knows, and EXTRA without the package that reaches it."""
+    if settings.model is None:
+        raise ConfigError(
+            "MODEL", f"Say which model of {name} is to answer: --model NAME, or llm.model in the configuration."
+        )
+    if settings.options:
+        raise ConfigError(
+            "OPTION", f"{name} has no options of its own, but llm.options has {', '.join(settings.options)}."
+        )
+    if find_spec("httpx") is None:
+        raise ConfigError("EXTRA", f"Models of {name} are reached over httpx: run `pip install 'greenroom[agents]'`.")
+    given = {"base_url": settings.base_url, "key_env": settings.key}
+    return {"credentials": settings.credentials} | {key: value for key, value in given.items() if value is not None}
 
 
 async def read_script(path: Path) -> list[ProviderResult]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import trio
 
-from greenroom.actors.database import FILE, MEMORY_DRIVERS, DatabaseFiles
+from greenroom.actors.database import FILE, MEMORY_DRIVERS, DatabaseFiles, DriverFactory
 from greenroom.actors.system import Runtime
 from greenroom.actors.toolbox.database import database_tool
 from greenroom.actors.toolbox.describe import describe_tool
@@ -19,9 +19,15 @@ from greenroom.protocol.errors import ConfigError
 __all__ = ["named_files", "offer_tools"]
 
 
-async def offer_tools(runtime: Runtime, folders: Iterable[str], databases: Mapping[str, str]) -> None:
+async def offer_tools(
+    runtime: Runtime,
+    folders: Iterable[str],
+    databases: Mapping[str, str],
+    drivers: Mapping[str, DriverFactory] = MEMORY_DRIVERS,
+) -> None:
     """Add the tools `describe` and `infer`; `workspace` if there are folders, which are its workspaces, the first one
-    active; `database` if there are databases, by name, each with the file that keeps it.
+    active; `database` if there are databases, by name, each with the file that keeps it. `drivers` are what else it may
+    create databases in.
 
     Raises ConfigError DATABASE for a file that cannot be, `WorkspaceError` for a folder that cannot be a workspace and
     `DatabaseError` for a file that holds something else.
@@ -40,8 +46,8 @@ async def offer_tools(runtime: Runtime, folders: Iterable[str], databases: Mappi
             if not await trio.Path(file.parent).is_dir():
                 raise ConfigError("DATABASE", f"{name}={file} cannot be kept: there is no folder {file.parent}.")
             await kept.get(name)  # what cannot be read is told now, not to whoever calls first
-        drivers = {**MEMORY_DRIVERS, FILE: kept.storage}
-        runtime.tools.add(database_tool(runtime.tree, store=kept, drivers=drivers, driver=FILE))
+        every = {**drivers, FILE: kept.storage}
+        runtime.tools.add(database_tool(runtime.tree, store=kept, drivers=every, driver=FILE))
 
 
 def named_files(spelled: Iterable[str]) -> dict[str, str]:

@@ -1,27 +1,53 @@
 """The configuration: one TOML file, a table for each component."""
 
+from greenroom.actors.config.credentials import Credentials
 from greenroom.actors.config.loading import load_config, override, read_config
 from greenroom.actors.config.tables import (
     TABLES,
+    AgentLoopTable,
+    ApprovalsTable,
     Config,
+    CredentialsTable,
     DatabasesTable,
     GatewayTable,
     JournalTable,
+    LlmTable,
+    MetricsTable,
+    PoliciesTable,
+    RepeatsTable,
+    RetryTable,
+    SecretRef,
+    SpillTable,
     TerminalsTable,
+    TimeoutTable,
     WorkflowsTable,
     WorkspacesTable,
+    table_of,
 )
 
 __all__ = [
     "TABLES",
+    "AgentLoopTable",
+    "ApprovalsTable",
     "Config",
+    "Credentials",
+    "CredentialsTable",
     "DatabasesTable",
     "GatewayTable",
     "JournalTable",
+    "LlmTable",
+    "MetricsTable",
+    "PoliciesTable",
+    "RepeatsTable",
+    "RetryTable",
+    "SecretRef",
+    "SpillTable",
     "TerminalsTable",
+    "TimeoutTable",
     "WorkflowsTable",
     "WorkspacesTable",
     "load_config",
     "override",
     "read_config",
+    "table_of",
 ]

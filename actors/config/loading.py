@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast, get_args, get_type_hints
 
 import msgspec
 from msgspec import Struct
 
-from greenroom.actors.config.tables import TABLES, Config
+from greenroom.actors.config.fitting import check
+from greenroom.actors.config.seams import SEAMS
+from greenroom.actors.config.tables import REFERENCE, Config, SecretRef
 from greenroom.actors.config.toml import read_toml
 from greenroom.protocol.errors import ConfigError
 
@@ -31,19 +33,28 @@ def read_config(document: Mapping[str, Any]) -> Config:
     `nearest` one if any is near), CONFIG_VALUE for a value that a key cannot have, and CONFIG_CONFLICT for two keys
     that do not fit.
     """
-    unknown = list(_unknown(document))
+    faults = list(_faults(document, Config))
+    unknown = [fault for fault in faults if not fault.secret]
     if unknown:
-        told = [f"{path} (did you mean {near}?)" if near is not None else path for path, near in unknown]
         raise ConfigError(
             "CONFIG_UNKNOWN_KEY",
-            f"There is no {', no '.join(told)}. `greenroom config explain` lists what there is.",
-            {"keys": [{"key": path, "nearest": near} for path, near in unknown]},
+            f"There is no {', no '.join(f'{fault.path}{fault.hint}' for fault in unknown)}. `greenroom config explain` "
+            "lists what there is.",
+            {"keys": [{"key": fault.path, "nearest": fault.nearest} for fault in unknown]},
+        )
+    if faults:
+        keys = [fault.path for fault in faults]
+        raise ConfigError(
+            "CONFIG_SECRET",
+            f"{' and '.join(keys)} must be the name of a credential, such as OPENAI_API_KEY: put the secret itself "
+            "into the environment, or into the file that credentials.file names.",
+            {"keys": keys},
         )
     try:
         config = msgspec.convert(dict(document), Config)
     except msgspec.ValidationError as error:
         raise ConfigError("CONFIG_VALUE", f"The configuration cannot be used: {_said(error)}.") from None
-    _check(config)
+    check(config)
     return config
 
 
@@ -67,26 +78,41 @@ def _plain(value: object) -> object:
     return [str(each) for each in cast("list[object]", value)] if isinstance(value, list) else value
 
 
-def _unknown(document: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
-    """Every table and key that does not exist, with the nearest one that does."""
-    for name, table in document.items():
-        struct = TABLES.get(name)
-        if struct is None:
-            yield f"[{name}]", _bracketed(_nearest(name, TABLES))
-        elif isinstance(table, dict):
-            keys = _keys_of(struct)
-            for key in cast("dict[str, Any]", table):
-                if key not in keys:
-                    near = _nearest(key, keys)
-                    yield f"{name}.{key}", None if near is None else f"{name}.{near}"
+class _Fault(NamedTuple):
+    """A table or a key that does not exist, or one that holds a secret where a name should stand."""
+
+    path: str
+    nearest: str | None = None
+    secret: bool = False
+
+    @property
+    def hint(self) -> str:
+        seam = SEAMS.get(self.path.strip("[]"))
+        if seam is not None:
+            return f" (that is a seam: {seam.chosen_by} chooses its provider, of {' '.join(seam.built_in)} and others)"
+        return "" if self.nearest is None else f" (did you mean {self.nearest}?)"
 
 
-def _keys_of(struct: type[Struct]) -> list[str]:
-    """The keys of a table."""
-    return [field.encode_name for field in msgspec.structs.fields(struct)]
+def _faults(document: Mapping[str, Any], struct: type[Struct], within: str = "") -> Iterator[_Fault]:
+    """Everything that is wrong with the keys of a table and of the tables in it; of values only misplaced secrets."""
+    types = get_type_hints(struct, include_extras=True)
+    for key, value in document.items():
+        alternatives = (types[key], *get_args(types[key])) if key in types else ()
+        table = next((each for each in alternatives if isinstance(each, type) and issubclass(each, Struct)), None)
+        if not alternatives:
+            near = _nearest(key, types)
+            yield _Fault(_path(within, key), None if near is None else _path(within, near))
+        elif table is not None and isinstance(value, dict):
+            yield from _faults(cast("dict[str, Any]", value), table, f"{within}{key}.")
+        elif SecretRef in alternatives and isinstance(value, str) and not REFERENCE.fullmatch(value):
+            yield _Fault(_path(within, key), secret=True)
 
 
-def _nearest(word: str, known: Mapping[str, object] | list[str]) -> str | None:
+def _path(within: str, key: str) -> str:
+    return f"{within}{key}" if within else f"[{key}]"
+
+
+def _nearest(word: str, known: Iterable[str]) -> str | None:
     """The known word that differs in the fewest letters, if in no more than three."""
     near = [(distance, each) for each in known if (distance := _distance(word, each)) <= _NEAR]
     return min(near)[1] if near else None
@@ -104,24 +130,8 @@ def _distance(one: str, other: str) -> int:
     return row[-1]
 
 
-def _bracketed(name: str | None) -> str | None:
-    return None if name is None else f"[{name}]"
-
-
 def _said(error: msgspec.ValidationError) -> str:
     """msgspec's words with the key as the file has it: `gateway.port` for `$.gateway.port`."""
     what, _, where = str(error).partition(" - at `")
     place = where.removesuffix("`").removeprefix("$").removeprefix(".")
     return f"{place}: {what[:1].lower()}{what[1:]}" if place else what
-
-
-def _check(config: Config) -> None:
-    gateway = config.gateway
-    if (gateway.cert is None) != (gateway.key is None):
-        raise ConfigError(
-            "CONFIG_CONFLICT", "TLS needs a certificate and its key: give both gateway.cert and gateway.key."
-        )
-    names = config.terminals.names
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ConfigError("CONFIG_CONFLICT", f"terminals.names has {twice} twice: there can be one terminal of a name.")

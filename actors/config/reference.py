@@ -8,6 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from greenroom.actors.config.seams import SEAMS
 from greenroom.actors.config.tables import TABLES
 from greenroom.actors.docs import Member, members_of
 
@@ -18,18 +19,32 @@ _TOP: Final = """\
 
 *Made from the code by `python -m greenroom.docs`.*
 
-One TOML file, a table for each component: `greenroom serve --config FILE`. A flag wins over the file. An unknown table
-or key is refused with the nearest one that there is, all of them at once. Secrets do not stand in it: the file of
-access tokens names the environment variables that hold them, or their hashes.
+One TOML file, a table for each component: `greenroom serve --config FILE`, and `chat`, `mcp` and `tools` take it too. A
+flag wins over the file. An unknown table or key is refused with the nearest one that there is, all of them at once.
+Secrets do not stand in it: where one is needed it has the name of a credential, which is looked up in the environment
+and in the file of `[credentials]`; the file of access tokens names them likewise, or has their hashes.
 
 `greenroom config check FILE` says whether the file can be used, `greenroom config show FILE` what it comes to with all
 defaults, and `greenroom config explain KEY` what one key means.
 """
 
 
+_NAMES: Final = {struct: name for name, struct in TABLES.items()}
+
+
+_SEAMS_TOP: Final = """\
+## Seams
+
+Places that others may fill. A package provides for one by an entry point in the group of the seam, `greenroom.` and
+its name; once it is installed, the key chooses it by the name of the entry point. `examples/provider_package` is a
+whole one. A provider that cannot be loaded, that fails while it opens, or whose name is taken is refused with the name
+of its distribution, and only where it is used.
+"""
+
+
 def config_reference() -> str:
     """The whole document."""
-    return "\n".join([_TOP, *_tables()])
+    return "\n".join([_TOP, *_tables(), *_seams()])
 
 
 def _tables() -> Iterator[str]:
@@ -43,9 +58,20 @@ def _tables() -> Iterator[str]:
         yield ""
 
 
+def _seams() -> Iterator[str]:
+    yield _SEAMS_TOP
+    yield "| seam | chosen by | comes along | what a provider is called with and gives |"
+    yield "| --- | --- | --- | --- |"
+    for name, seam in SEAMS.items():
+        built_in = ", ".join(f"`{each}`" for each in seam.built_in)
+        yield f"| `{name}`: {seam.about} | `{seam.chosen_by}` | {built_in} | {seam.given} |"
+    yield ""
+
+
 def explain(key: str) -> list[str] | None:
     """What there is to say of a table or of `table.key`, a line each; None if there is no such thing."""
-    name, _, wanted = key.strip("[]").partition(".")
+    spelled = key.strip("[]")
+    name, wanted = (spelled, "") if spelled in TABLES else spelled.rpartition(".")[::2]
     struct = TABLES.get(name)
     if struct is None:
         return None
@@ -60,7 +86,7 @@ def explain(key: str) -> list[str] | None:
 
 def _members(struct: type[Struct]) -> list[Member]:
     """The keys of a table."""
-    return members_of(struct, lambda nested: nested.__name__)
+    return members_of(struct, lambda nested: f"table [{_NAMES[nested]}]")
 
 
 def _about(struct: type[Struct]) -> str:

@@ -6,25 +6,43 @@ flags of `greenroom serve` where there is a flag, which then wins over the file.
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+import re
+from typing import Annotated, Any, Final, Literal, cast
 
 from msgspec import Meta, Struct
 
 __all__ = [
+    "REFERENCE",
     "TABLES",
+    "AgentLoopTable",
+    "ApprovalsTable",
     "Config",
+    "CredentialsTable",
     "DatabasesTable",
     "GatewayTable",
     "JournalTable",
+    "LlmTable",
+    "MetricsTable",
+    "PoliciesTable",
+    "RepeatsTable",
+    "RetryTable",
+    "SecretRef",
+    "SpillTable",
     "TerminalsTable",
+    "TimeoutTable",
     "WorkflowsTable",
     "WorkspacesTable",
+    "table_of",
 ]
 
 Port = Annotated[int, Meta(ge=0, le=65_535)]
 Seconds = Annotated[float, Meta(ge=0, le=1e9)]
 Count = Annotated[int, Meta(ge=1)]
 Name = Annotated[str, Meta(min_length=1)]
+
+REFERENCE: Final = re.compile(r"\A[A-Za-z_][A-Za-z0-9_]*\Z")
+SecretRef = Annotated[str, Meta(pattern=REFERENCE.pattern)]
+"""The name of a credential. A secret itself is refused in its place, and repeated nowhere."""
 
 
 class GatewayTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -85,6 +103,131 @@ class DatabasesTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     files: dict[Name, Name]
     """The name of each database and the file that keeps it: JSON if it ends with .json, SQLite otherwise."""
+    drivers: tuple[Name, ...] = ("memory",)
+    """In what else databases may be created, providers of the seam `storage`."""
+
+
+class CredentialsTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where secrets are looked up, which this file has by name only: in the environment first, then here."""
+
+    file: Name | None = None
+    """A TOML file of names and secrets, which nobody else may read (chmod 600)."""
+
+
+class LlmTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The model that agents talk to."""
+
+    provider: Name = "scripted"
+    """Who reaches it, a provider of the seam `llm`: `openai` and all that speak like it, `anthropic`, or `scripted`,
+    which needs neither network nor key."""
+    model: Name | None = None
+    """The name that the provider has for its model."""
+    base_url: Name | None = None
+    """Where it is reached, if not at the provider's own address."""
+    key: SecretRef | None = None
+    """The name of the credential that is its key; the provider's usual one if it is not given."""
+    script: Name | None = None
+    """What `scripted` plays: a JSON list of the model's turns."""
+    options: dict[Name, Any] = {}
+    """What a provider takes besides, which it checks by itself."""
+
+
+class AgentLoopTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How agents take their turns."""
+
+    max_parallel_tool_calls: Count = 10
+    """How many calls of one answer run at a time, of those that may run beside others; 1 is one after another."""
+    limit: Count = 50
+    """How many times the model may be asked in one turn of a conversation."""
+    system: Name | None = None
+    """What the agent of `greenroom chat` is told to be, in place of what it usually is."""
+
+
+class ApprovalsTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which calls of tools somebody has to approve of, and who."""
+
+    tools: tuple[Name, ...] = ()
+    """The tools whose calls need approval, each call by itself."""
+    mode: Literal["ask", "never"] = "ask"
+    """`never` refuses what needs approval without asking anybody."""
+    terminal: Name | None = None
+    """The terminal that is asked, one of `terminals.names`. `greenroom chat` asks whoever runs it if none is given."""
+    timeout: Seconds | None = None
+    """Seconds until an unanswered request counts as refused by nobody; 0 means never, and without it the terminal's own
+    timeout holds."""
+    delegated: bool = False
+    """Whether that terminal is asked on behalf of agents that work for other agents too, by name; if not, their calls
+    are refused at once."""
+
+
+class TimeoutTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A deadline for calls of tools."""
+
+    seconds: Annotated[float, Meta(gt=0, le=1e9)]
+    """How long a call may take."""
+    patience: bool = True
+    """Whether the clock stands still while a person is asked."""
+    tools: tuple[Name, ...] | None = None
+    """The tools that it is for; all if it is not given."""
+    each_attempt: bool = False
+    """Whether the deadline is for each attempt of `policies.retry` by itself; else it is for all of them together."""
+
+
+class RetryTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Further attempts at calls that failed."""
+
+    tools: Annotated[tuple[Name, ...], Meta(min_length=1)]
+    """The tools it is for. Name only such as may run twice."""
+    attempts: Annotated[int, Meta(ge=2)]
+    """How many attempts there are in all."""
+    delay: Seconds = 1.0
+    """Seconds before the second attempt."""
+    factor: Annotated[float, Meta(ge=1, le=100)] = 2.0
+    """How many times longer each further pause is."""
+
+
+class SpillTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Large results are kept elsewhere, and the model is shown both ends."""
+
+    max_inline_bytes: Count
+    """How many bytes of UTF-8 a result may have to be shown whole."""
+    skip: tuple[Name, ...] = ("read",)
+    """Tools whose results are always shown whole."""
+    store: Name = "local"
+    """Who keeps them, a provider of the seam `spill`."""
+    root: Name | None = None
+    """Where: for `local` a folder, without it one of the system's for temporary files."""
+
+
+class RepeatsTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A reminder for a model that makes the same call again and again."""
+
+    exclude: tuple[Name, ...] = ()
+    """Tools whose calls do not count."""
+
+
+class MetricsTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Counts and durations of calls."""
+
+    meter: Name = "opentelemetry"
+    """Who takes them, a provider of the seam `telemetry`."""
+
+
+class PoliciesTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Policies on tool calls. Each has a table of its own, and is not there without it."""
+
+    timeout: TimeoutTable | None = None
+    """A deadline."""
+    retry: RetryTable | None = None
+    """Further attempts."""
+    spill: SpillTable | None = None
+    """What becomes of large results."""
+    repeats: RepeatsTable | None = None
+    """What a model is told that goes in circles."""
+    metrics: MetricsTable | None = None
+    """Figures."""
+    invariants: bool = False
+    """Whether each call is checked for having one beginning, one end and one decision: for tests and trials."""
 
 
 class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -96,6 +239,11 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     workflows: WorkflowsTable = WorkflowsTable()
     workspaces: WorkspacesTable | None = None
     databases: DatabasesTable | None = None
+    credentials: CredentialsTable = CredentialsTable()
+    llm: LlmTable = LlmTable()
+    agent_loop: AgentLoopTable = AgentLoopTable()
+    approvals: ApprovalsTable = ApprovalsTable()
+    policies: PoliciesTable = PoliciesTable()
 
 
 TABLES: Final[dict[str, type[Struct]]] = {
@@ -105,5 +253,23 @@ TABLES: Final[dict[str, type[Struct]]] = {
     "workflows": WorkflowsTable,
     "workspaces": WorkspacesTable,
     "databases": DatabasesTable,
+    "credentials": CredentialsTable,
+    "llm": LlmTable,
+    "agent_loop": AgentLoopTable,
+    "approvals": ApprovalsTable,
+    "policies": PoliciesTable,
+    "policies.timeout": TimeoutTable,
+    "policies.retry": RetryTable,
+    "policies.spill": SpillTable,
+    "policies.repeats": RepeatsTable,
+    "policies.metrics": MetricsTable,
 }
-"""By the name of the table in the file."""
+"""By the name of the table in the file; those with a dot stand in another one."""
+
+
+def table_of(config: Config, name: str) -> Struct | None:
+    """The table of that name in a configuration; None where the file does not have it."""
+    found: Any = config
+    for part in name.split("."):
+        found = None if found is None else getattr(found, part)
+    return cast("Struct | None", found)

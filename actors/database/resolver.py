@@ -18,14 +18,20 @@ from greenroom.protocol.database import DatabaseDefinition, KeyFunction
 from greenroom.protocol.errors import ToolError
 from greenroom.runtime.tree import Tree
 
-__all__ = ["MEMORY_DRIVERS", "DatabaseResolver", "DriverFactory"]
+__all__ = ["MEMORY_DRIVERS", "DatabaseResolver", "DriverFactory", "in_memory"]
 
 T = TypeVar("T")
 
 DriverFactory: TypeAlias = Callable[[str], Storage | Driver]
 """Makes the storage of the database of an id."""
 
-MEMORY_DRIVERS: Final[Mapping[str, DriverFactory]] = {"memory": lambda _: memory_driver()}
+
+def in_memory(_id: str) -> Storage:
+    """A new and empty storage in memory, for the database of whatever id."""
+    return memory_driver()
+
+
+MEMORY_DRIVERS: Final[Mapping[str, DriverFactory]] = {"memory": in_memory}
 
 
 @final

@@ -44,6 +44,8 @@ class HttpOptions(TypedDict, total=False):
     """What traces call it; by default a UUID."""
     format: PromptFormat
     limits: Limits
+    credentials: Mapping[str, str]
+    """Where `key_env` is looked up; by default the environment."""
     headers: Mapping[str, str]
     """Go with every request."""
     extra: Mapping[str, Any]
@@ -58,7 +60,8 @@ class HttpProvider(ABC):
     """A model behind a server. To be used within `async with`, which holds its connections; they serve many calls.
 
     The key is read when it is opened, from the file `key_file` or else from the environment variable `key_env`; for a
-    server that needs none both are `None`. It is in no error, event or snapshot.
+    server that needs none both are `None`. It is in no error, event or snapshot. `credentials` are asked for `key_env`
+    in a worker thread.
     """
 
     path: ClassVar[str]
@@ -83,6 +86,7 @@ class HttpProvider(ABC):
         self._key_file = key_file
         self._key = ""
         self._limits = options.get("limits") or Limits()
+        self._credentials = options.get("credentials", os.environ)
         self._given = dict(options.get("headers") or {})
         self._extra = dict(options.get("extra") or {})
         self._jitter = options.get("jitter") or random.random
@@ -123,7 +127,8 @@ class HttpProvider(ABC):
             except (OSError, ValueError):
                 key = ""
         elif self._key_env is not None:
-            place, key = f"the environment variable {self._key_env}", os.environ.get(self._key_env, "").strip()
+            place = f"the environment variable {self._key_env}"
+            key = (await trio.to_thread.run_sync(self._credentials.get, self._key_env, "")).strip()
         else:
             return ""
         if not (key.isascii() and key.isprintable()):

@@ -8,8 +8,9 @@ by whoever wants it::
 The one that is registered first is outermost: here the minute is for each attempt.
 """
 
+from greenroom.runtime.policies.approving import approval_policy
 from greenroom.runtime.policies.invariants import CheckedRecorder
-from greenroom.runtime.policies.metrics import measure_tools
+from greenroom.runtime.policies.metrics import Meter, measure_tools
 from greenroom.runtime.policies.observation import observation_policy
 from greenroom.runtime.policies.repeats import RepeatReminder
 from greenroom.runtime.policies.retry import retry_policy
@@ -20,8 +21,10 @@ from greenroom.runtime.policies.timeout import timeout_policy
 __all__ = [
     "CheckedRecorder",
     "LocalSpill",
+    "Meter",
     "RepeatReminder",
     "SpillStore",
+    "approval_policy",
     "measure_tools",
     "observation_policy",
     "retry_policy",

@@ -10,6 +10,7 @@ from .actors.gateway import Access, AccessToken, Gateway, GatewayLimits, read_to
 from .actors.mcp import mcp_endpoint, mcp_server, mount_mcp, serve_stdio
 from .actors.portal import Portal, portal
 from .actors.providers import ScriptedProvider, ScriptedTurn
+from .actors.providers.settings import ModelSettings
 from .actors.relation import RelationManager
 from .actors.remote import Lookups, RemoteServices, remote
 from .actors.session import Session, SessionManager
@@ -72,6 +73,7 @@ from .protocol.errors import (
     RelationError,
     RemoteError,
     RpcError,
+    SeamError,
     SessionError,
     TerminalDeadlock,
     TerminalError,
@@ -108,6 +110,7 @@ from .runtime.policies import (
     LocalSpill,
     RepeatReminder,
     SpillStore,
+    approval_policy,
     measure_tools,
     observation_policy,
     retry_policy,
@@ -117,6 +120,7 @@ from .runtime.policies import (
 from .runtime.ref import Ref
 from .runtime.reply import Reply
 from .runtime.restart import Restart
+from .runtime.seams import Seam
 from .runtime.tools import Tool, ToolManager, tool_function
 from .runtime.tree import Tree, run_tree
 
@@ -178,6 +182,7 @@ __all__ = [
     "MemoryWorkflowStore",
     "Message",
     "MessageInput",
+    "ModelSettings",
     "Next",
     "Order",
     "Outcome",
@@ -211,6 +216,8 @@ __all__ = [
     "Scope",
     "ScriptedProvider",
     "ScriptedTurn",
+    "Seam",
+    "SeamError",
     "Session",
     "SessionError",
     "SessionEvent",
@@ -257,6 +264,7 @@ __all__ = [
     "agent_tool",
     "answer_of",
     "answer_tool",
+    "approval_policy",
     "asgi_app",
     "ask_tool",
     "belongs_to",

@@ -137,6 +137,18 @@ def test_without_a_script_there_is_a_conversation_that_shows_how_it_goes() -> No
     assert '"more":"nothing"' in done.out
 
 
+@pytest.mark.parametrize(("answer", "said"), [("y", "started"), ("n", "a person refused it: not today")])
+def test_a_call_that_the_file_wants_approved_is_asked_about(tmp_path: Path, answer: str, said: str) -> None:
+    turns = script(tmp_path, calling("", "infer", samples=[1, 2]), {"content": "That was it."})
+    file = tmp_path / "greenroom.toml"
+    file.write_text(f'[approvals]\ntools = ["infer"]\n[llm]\nscript = "{turns}"\n')
+    done = run("chat", "--config", str(file), stdin=f"go\n{answer}\nnot today\n")
+    assert done.code == 0
+    assert "May infer run?" in done.out
+    assert said in done.out
+    assert "That was it." in done.out
+
+
 def test_what_the_model_says_cannot_steer_the_terminal(tmp_path: Path) -> None:
     done = run("chat", "--script", script(tmp_path, {"content": "a\x1b[2Jb\r\nc"}), stdin="go\n")
     assert "ab\nc\n" in done.out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from tests.cli.conftest import run, serving
@@ -41,7 +42,27 @@ def test_a_wrong_file_is_refused_by_every_command_that_reads_it(tmp_path: Path) 
         assert "did you mean terminals.names?" in ended.err
 
 
+def test_a_file_whose_provider_is_not_installed_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    file = tmp_path / "greenroom.toml"
+    data = tmp_path / "journal"
+    file.write_text(f'[journal]\ndata = "{data}"\n[policies.spill]\nmax_inline_bytes = 9\nstore = "nowhere"\n')
+    for words in (("config", "check", str(file)), ("serve", "--config", str(file)), ("tools", "--config", str(file))):
+        ended = run(*words)
+        assert (ended.code, ended.out) == (1, "")
+        assert "NO_PROVIDER  The seam spill has no provider nowhere; there are: local." in ended.err
+    assert not data.exists()
+
+
+def test_the_tools_of_a_file_are_listed_without_a_gateway(tmp_path: Path) -> None:
+    file = tmp_path / "greenroom.toml"
+    file.write_text(f'[workspaces]\nroots = ["{tmp_path}"]\n')
+    listed = run("tools", "--config", str(file), "--json", url="ws://127.0.0.1:9/rpc")
+    assert [tool["name"] for tool in json.loads(listed.out)] == ["describe", "infer", "workspace"]
+
+
 def test_a_key_is_explained() -> None:
+    assert "How long a call may take" in run("config", "explain", "policies.timeout.seconds").out
+    assert "A deadline for calls" in run("config", "explain", "[policies.timeout]").out
     assert "Seconds that a client" in run("config", "explain", "gateway.grace").out
     everything = run("config", "explain")
     assert everything.code == 0

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from greenroom.actors.config import TABLES, Config, load_config, override, read_config
 from greenroom.actors.config.reference import config_reference, explain
+from greenroom.actors.config.seams import SEAMS
 from greenroom.protocol.errors import ConfigError
 
 
@@ -66,6 +67,63 @@ def test_what_a_key_cannot_be_is_refused_by_its_name(document: dict[str, Any], c
     assert said in refused.value.message
 
 
+SECRET = "sk-Vq9-not-for-your-eyes"
+
+
+@pytest.mark.case("pipeline", 39)
+def test_a_misspelled_table_and_a_misspelled_key_are_one_error_with_both_nearest_names() -> None:
+    with pytest.raises(ConfigError) as refused:
+        read_config({"agent_lop": {}, "agent_loop": {"max_paralel_tool_calls": 3}})
+    assert refused.value.context["keys"] == [
+        {"key": "[agent_lop]", "nearest": "[agent_loop]"},
+        {"key": "agent_loop.max_paralel_tool_calls", "nearest": "agent_loop.max_parallel_tool_calls"},
+    ]
+    assert "did you mean [agent_loop]?" in refused.value.message
+    assert "did you mean agent_loop.max_parallel_tool_calls?" in refused.value.message
+
+
+@pytest.mark.case("pipeline", 39)
+@pytest.mark.parametrize(
+    ("document", "key"),
+    [
+        ({"llm": {"key": SECRET}}, "llm.key"),
+        ({"llm": {"key": f"{SECRET}\n"}}, "llm.key"),
+        ({"llm": {"key": [SECRET]}}, "llm.key"),
+        ({"llm": {"api_key": SECRET}}, "llm.api_key"),
+        ({"llm": {"kye": SECRET}}, "llm.kye"),
+        ({"llm": SECRET}, "llm"),
+        ({"lm": SECRET}, "[lm]"),
+        ({"llm": {"base_url": f"https://me:{SECRET}@model.example/v1"}}, "llm.base_url"),
+        ({"llm": {"base_url": f"https://me:{SECRET}@[model.example/v1"}}, "llm.base_url"),
+    ],
+)
+def test_a_secret_in_the_file_is_refused_and_repeated_nowhere(document: dict[str, Any], key: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        read_config(document)
+    error = refused.value
+    assert key in error.message
+    told: BaseException | None = error
+    while told is not None:
+        assert SECRET not in f"{told!r} {told}", "not in what led to it either"
+        told = told.__cause__ or told.__context__
+    assert SECRET not in str(error.context)
+
+
+def test_the_name_of_a_seam_as_a_table_is_told_how_the_seam_is_filled() -> None:
+    for name, seam in SEAMS.items():
+        if name not in TABLES:
+            with pytest.raises(ConfigError) as refused:
+                read_config({name: {}})
+            assert seam.chosen_by in refused.value.message
+            assert all(provider in refused.value.message for provider in seam.built_in)
+
+
+def test_keys_that_do_not_fit_are_both_named() -> None:
+    with pytest.raises(ConfigError) as refused:
+        read_config({"llm": {"script": "x.json", "provider": "openai"}})
+    assert (refused.value.code, refused.value.context["keys"]) == ("CONFIG_CONFLICT", ["llm.script", "llm.provider"])
+
+
 @pytest.mark.parametrize(("text", "code"), [("x = [", "TOML"), ("x = " + "[" * 100_000, "TOML"), (None, "FILE")])
 def test_what_is_no_file_of_toml_is_refused(tmp_path: Path, text: str | None, code: str) -> None:
     file = tmp_path / "greenroom.toml"
@@ -110,4 +168,4 @@ def test_every_key_is_explained_and_in_the_reference() -> None:
             assert f"| `{field.name}` |" in text
     assert explain("gateway.nothing") is None
     assert explain("nothing") is None
-    assert TABLES.keys() == {field.name for field in msgspec.structs.fields(Config)}
+    assert {name for name in TABLES if "." not in name} == {field.name for field in msgspec.structs.fields(Config)}

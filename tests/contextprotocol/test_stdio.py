@@ -33,7 +33,7 @@ async def test_a_client_starts_it_and_its_person_is_asked(tmp_path: Path) -> Non
             listed = [tool.name for tool in (await mcp.list_tools()).tools]
             answer = await mcp.call_tool("ask", {"to": "person", "schema": FORM})
             files = await mcp.call_tool("workspace", {"operation": "list"})
-    assert listed == ["ask", "describe", "infer", "workspace"]
+    assert listed == ["describe", "infer", "workspace", "ask"]
     assert (answer.structured_content, len(asked)) == ({"ship": True}, 1)
     assert [file["path"] for file in json.loads(texts(files)[0])] == ["a.txt"]
 
@@ -59,7 +59,7 @@ async def test_it_serves_http_until_it_is_stopped() -> None:
         url = await trio.to_thread.run_sync(process.stdout.readline)
         with trio.fail_after(30):
             async with Client(url.strip()) as mcp:
-                assert [tool.name for tool in (await mcp.list_tools()).tools] == ["ask", "describe", "infer"]
+                assert [tool.name for tool in (await mcp.list_tools()).tools] == ["describe", "infer", "ask"]
         process.send_signal(signal.SIGTERM)
         assert process.wait(10) == 128 + signal.SIGTERM
     finally:

@@ -12,15 +12,20 @@ from cyclopts.validators import Number
 from greenroom.actors.agent import Agent, AgentRegistry
 from greenroom.actors.cli.attach import choose_prompts
 from greenroom.actors.cli.chat import Chat
-from greenroom.actors.cli.models import ProviderName, open_model
-from greenroom.actors.cli.offering import named_files, offer_tools
+from greenroom.actors.cli.composing import model_settings, open_composition, read_settings
+from greenroom.actors.cli.models import open_model
+from greenroom.actors.cli.offering import named_files
 from greenroom.actors.cli.options import JsonFile
-from greenroom.actors.system import Runtime, open_runtime
+from greenroom.actors.config import Config, TerminalsTable, override
+from greenroom.actors.system import Runtime
 from greenroom.actors.toolbox.agent import agent_tool
 from greenroom.actors.toolbox.ask import ask_tool
 from greenroom.runtime.provider import Provider
 
 __all__ = ["chat"]
+
+YOU: Final = "you"
+"""The terminal of whoever runs the command."""
 
 _SYSTEM: Final = (
     "You help the person at this terminal. What you have to know from them you ask by the tool `ask`, of `you`: one "
@@ -30,12 +35,13 @@ _SYSTEM: Final = (
 
 async def chat(
     *,
-    provider: ProviderName = "scripted",
+    config: Path | None = None,
+    provider: str | None = None,
     model: str | None = None,
     base_url: str | None = None,
     script: JsonFile | None = None,
     system: str | None = None,
-    limit: Annotated[int, Parameter(validator=Number(gte=1))] = 50,
+    limit: Annotated[int | None, Parameter(validator=Number(gte=1))] = None,
     workspace: Annotated[list[Path] | None, Parameter(negative=())] = None,
     database: Annotated[list[str] | None, Parameter(negative=())] = None,
 ) -> int:
@@ -50,8 +56,10 @@ async def chat(
 
     Parameters
     ----------
+    config
+        A TOML file that says all of this; flags win over it. `greenroom config explain` lists its keys.
     provider
-        Who answers: `openai` and all that speak like it, `anthropic`, or a script.
+        Who answers: `openai` and all that speak like it, `anthropic`, `scripted`, or what an installed package adds.
     model
         The name that the provider has for its model.
     base_url
@@ -62,20 +70,29 @@ async def chat(
     system
         What the agent is told to be, in place of what it usually is.
     limit
-        How many times the model may be asked in one turn.
+        How many times the model may be asked in one turn (50).
     workspace
         A folder whose files the agent reads and changes; once for each.
     database
         A database and the file that keeps it, as in shop=shop.db; once for each.
     """
     prompts = choose_prompts()
-    async with open_model(provider, model, base_url=base_url, script=script) as answering:
-        async with open_runtime(timeout=None) as runtime:
-            terminal = runtime.terminals.add("you")
-            await offer_tools(runtime, map(str, workspace or ()), named_files(database or ()))
+    file = Config(terminals=TerminalsTable(timeout=0)) if config is None else await read_settings(config)
+    settings = override(
+        file,
+        terminals={"names": list(dict.fromkeys((*file.terminals.names, YOU)))},
+        approvals={"terminal": file.approvals.terminal or YOU},
+        llm={"provider": provider, "model": model, "base_url": base_url, "script": script},
+        agent_loop={"limit": limit, "system": system},
+        workspaces={"roots": workspace},
+        databases={"files": None if database is None else named_files(database)},
+    )
+    async with open_model(settings.llm.provider, model_settings(settings)) as answering:
+        async with open_composition(settings) as runtime:
             _offer_people_and_agents(runtime, answering)
-            agent = Agent(answering, id="chat", system=system or _SYSTEM, tools=runtime.tools, limit=limit)
-            return await Chat(runtime.agents.add(agent), terminal, prompts, sys.stdout).talk()
+            loop = settings.agent_loop
+            agent = Agent(answering, id="chat", system=loop.system or _SYSTEM, tools=runtime.tools, limit=loop.limit)
+            return await Chat(runtime.agents.add(agent), runtime.terminals.add(YOU), prompts, sys.stdout).talk()
 
 
 def _offer_people_and_agents(runtime: Runtime, provider: Provider) -> None:

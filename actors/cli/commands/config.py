@@ -8,10 +8,12 @@ from typing import Final
 
 import trio
 from cyclopts import App
+from msgspec import Struct
 
 from greenroom.actors.cli.options import AsJson
 from greenroom.actors.cli.printing import print_json, screen
-from greenroom.actors.config import TABLES, load_config
+from greenroom.actors.cli.providers import check_providers
+from greenroom.actors.config import TABLES, load_config, table_of
 from greenroom.actors.config.reference import explain as explained
 from greenroom.protocol.errors import ConfigError
 
@@ -21,7 +23,7 @@ __all__ = ["config_app"]
 async def check(file: Path) -> int:
     """Say whether a configuration can be used, and everything that is wrong with it.
 
-    Nothing is started, and no file that it names is opened.
+    Nothing is started, and no file that it names is opened; the providers that it chooses have to be installed.
 
         greenroom config check greenroom.toml
 
@@ -30,7 +32,7 @@ async def check(file: Path) -> int:
     file
         The TOML file.
     """
-    await trio.to_thread.run_sync(load_config, file)
+    await check_providers(await trio.to_thread.run_sync(load_config, file))
     print(f"{file} can be used.")
     return 0
 
@@ -51,10 +53,11 @@ async def show(file: Path, *, json: AsJson = False) -> int:
         return 0
     out = screen()
     for name, struct in TABLES.items():
-        table = getattr(config, name)
+        table = table_of(config, name)
         out.print(f"[{name}]" if table is not None else f"[{name}] is not there", style="bold", markup=False)
         for key in struct.__struct_fields__ if table is not None else ():
-            out.print(f"{key} = {getattr(table, key)!r}", markup=False, highlight=False)
+            if not isinstance(value := getattr(table, key), Struct) and f"{name}.{key}" not in TABLES:
+                out.print(f"{key} = {value!r}", markup=False, highlight=False)
     return 0
 
 

@@ -11,14 +11,14 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 from rich.console import Console as Screen
 
+from greenroom.actors.cli.composing import open_composition, open_door, read_access, read_settings
 from greenroom.actors.cli.leaving import race, until_signalled
-from greenroom.actors.cli.offering import named_files, offer_tools
+from greenroom.actors.cli.offering import named_files
 from greenroom.actors.cli.options import Seconds
 from greenroom.actors.cli.reach import reach
-from greenroom.actors.gateway import Access, read_tokens
+from greenroom.actors.config import override
 from greenroom.actors.mcp import mcp_endpoint, mcp_server, serve_stdio
 from greenroom.actors.mcp.remote import gateway_tools
-from greenroom.actors.system import open_runtime
 from greenroom.actors.toolbox.ask import ask_tool
 
 __all__ = ["mcp"]
@@ -26,15 +26,16 @@ __all__ = ["mcp"]
 
 async def mcp(
     *,
+    config: Path | None = None,
     url: str | None = None,
     person: Annotated[list[str] | None, Parameter(negative=())] = None,
     terminal: Annotated[list[str] | None, Parameter(negative=())] = None,
     workspace: Annotated[list[Path] | None, Parameter(negative=())] = None,
     database: Annotated[list[str] | None, Parameter(negative=())] = None,
     data: Path | None = None,
-    timeout: Seconds = 300.0,
+    timeout: Seconds | None = None,
     http: Annotated[bool, Parameter(negative=())] = False,
-    port: Annotated[int, Parameter(validator=Number(gte=0, lte=65_535))] = 0,
+    port: Annotated[int | None, Parameter(validator=Number(gte=0, lte=65_535))] = None,
     tokens: Path | None = None,
 ) -> int:
     """Serve tools to the MCP client that starts this command, over standard input and output; or with --http to any.
@@ -51,6 +52,8 @@ async def mcp(
 
     Parameters
     ----------
+    config
+        A TOML file that says all of this; flags win over it. `greenroom config explain` lists its keys.
     url
         The gateway whose tools and terminals are served; without it this command has its own. Its token is taken from
         GREENROOM_TOKEN.
@@ -65,41 +68,47 @@ async def mcp(
     data
         The file in which durable asks are recorded.
     timeout
-        Seconds until an unanswered form expires; 0 means never.
+        Seconds until an unanswered form expires (300); 0 means never.
     http
         Serve streamable HTTP at /mcp of this machine instead, and print the address; until Ctrl-C or SIGTERM.
     port
-        The port to listen on, for HTTP and for people's browsers; 0 takes a free one.
+        The port to listen on, for HTTP and for people's browsers; a free one if neither it nor the file says.
     tokens
         A TOML file of access tokens, as `greenroom serve` takes it; a client sends its own as a bearer. Without it
         every program of this machine may call every tool.
     """
     people = person or ["person"]
-    limit = timeout or None
-
-    access = None if tokens is None else Access(await trio.to_thread.run_sync(read_tokens, tokens))
+    file = await read_settings(config)
+    names = dict.fromkeys((*people, *(file.terminals.names if terminal is None else terminal)))
+    settings = override(
+        file,
+        gateway={"tokens": tokens, "port": 0 if port is None and config is None else port},
+        terminals={"names": [] if url is not None else list(names), "timeout": timeout},
+        journal={"data": data},
+        workspaces={"roots": workspace},
+        databases={"files": None if database is None else named_files(database)},
+    )
+    limit = settings.terminals.timeout or None
+    access = await read_access(settings)
 
     async def serve() -> int:
         async with AsyncExitStack() as stack:
-            runtime = await stack.enter_async_context(open_runtime(data=data, timeout=limit, tune_gc=True))
+            runtime = await stack.enter_async_context(open_composition(settings))
             tools = runtime.tools
             if url is not None:
                 tools = await gateway_tools(await stack.enter_async_context(reach(url)))
             else:
-                for name in dict.fromkeys((*people, *(terminal or ()))):
-                    runtime.terminals.add(name)
                 tools.add(ask_tool(runtime.terminals, None))
-                await offer_tools(runtime, map(str, workspace or ()), named_files(database or ()))
             if http:
                 where = f" of the gateway at {url}" if url is not None else " (in a browser, at this server's address)"
                 endpoint = mcp_endpoint(mcp_server(tools, people=people, timeout=limit, place=where))
                 runtime.spawn(endpoint, "mcp")
-                gateway = await runtime.serve(port=port, access=access, mounts=[endpoint.mount])
+                gateway = await open_door(runtime, settings, access=access, mounts=[endpoint.mount])
                 print(f"http://{gateway.authority}/mcp", flush=True)
                 await trio.sleep_forever()
             place = f" of the gateway at {url}"
             if url is None:
-                gateway = await runtime.serve(port=port, access=access)
+                gateway = await open_door(runtime, settings, access=access)
                 place = f" (http://{gateway.authority}/)"
                 Screen(stderr=True).print(f"Forms are answered at http://{gateway.authority}/ too.", style="dim")
             await serve_stdio(mcp_server(tools, people=people, timeout=limit, place=place))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import ssl
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Annotated
@@ -14,14 +13,20 @@ from cyclopts.validators import Number
 from rich.console import Console as Screen
 from rich.text import Text
 
-from greenroom.actors.cli.behaviours import behaviours_of, import_behaviours
+from greenroom.actors.cli.composing import (
+    open_composition,
+    open_door,
+    read_access,
+    read_configured_tokens,
+    read_settings,
+)
 from greenroom.actors.cli.drawing import plain
-from greenroom.actors.cli.offering import named_files, offer_tools
+from greenroom.actors.cli.offering import named_files
 from greenroom.actors.cli.options import Names, Seconds
 from greenroom.actors.cli.printing import print_error
-from greenroom.actors.config import Config, load_config, override
-from greenroom.actors.gateway import Access, GatewayLimits, read_tokens
-from greenroom.actors.system import Runtime, open_runtime
+from greenroom.actors.config import Config, override
+from greenroom.actors.gateway import Access
+from greenroom.actors.system import Runtime
 from greenroom.protocol.errors import ConfigError
 
 __all__ = ["serve"]
@@ -90,9 +95,8 @@ async def serve(
     key
         The key of the certificate, as PEM.
     """
-    settings = Config() if config is None else await trio.to_thread.run_sync(load_config, config)
     settings = override(
-        settings,
+        await read_settings(config),
         gateway={
             "host": host,
             "port": port,
@@ -112,45 +116,18 @@ async def serve(
 
 
 async def _serve(config: Config) -> int:
-    door = config.gateway
-    tokens = None if door.tokens is None else Path(door.tokens)
-    access = None if tokens is None else Access(await trio.to_thread.run_sync(read_tokens, tokens))
-    tls = None if door.cert is None else await trio.to_thread.run_sync(_server_tls, door.cert, door.key)
+    access = await read_access(config)
     screen = Screen(stderr=True)
-    module = None if config.workflows.functions is None else import_behaviours(config.workflows.functions)
-    data = None if config.journal is None else config.journal.data
-    timeout = config.terminals.timeout or None
-    async with open_runtime(data=data, timeout=timeout, cap=config.terminals.cap, tune_gc=True) as runtime:
-        for name in config.terminals.names:
-            runtime.terminals.add(name)
-        if module is not None:
-            runtime.workflows.functions.update(behaviours_of(module, runtime))
-        await offer_tools(
-            runtime,
-            () if config.workspaces is None else config.workspaces.roots,
-            {} if config.databases is None else config.databases.files,
-        )
-        try:
-            gateway = await runtime.serve(
-                host=door.host,
-                port=door.port,
-                trusted_hosts=door.trusted_hosts,
-                trusted_origins=door.trusted_origins,
-                limits=GatewayLimits(grace=door.grace),
-                access=access,
-                tls=tls,
-            )
-        except OSError as error:
-            where = f"{door.host}:{door.port}"
-            raise ConfigError("BIND", f"Nothing can listen at {where}: {error.strerror}. Try --port 0.") from None
-        if module is not None:
+    async with open_composition(config) as runtime:
+        gateway = await open_door(runtime, config, access=access)
+        if config.workflows.functions is not None:
             await _recover(runtime, screen)
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)  # so it is again when the block ends, while the gateway stops
         with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
             print(gateway.url, flush=True)  # from now on somebody may send signals
             screen.print("Stop with Ctrl-C.", style="dim")
-            await _until_stopped(signals, tokens, access, screen)
+            await _until_stopped(signals, config, access, screen)
         screen.print("Stopping.", style="dim")
     return 0
 
@@ -164,18 +141,7 @@ async def _recover(runtime: Runtime, screen: Screen) -> None:
         screen.print(Text(f"The run {plain(id)} does not go on: {plain(str(error))}", "yellow"), soft_wrap=True)
 
 
-def _server_tls(cert: str, key: str | None) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    try:
-        context.load_cert_chain(cert, key)
-    except OSError as error:  # ssl.SSLError is one
-        raise ConfigError("TLS", f"{cert} and {key} are no certificate and its key: {error}.") from None
-    return context
-
-
-async def _until_stopped(
-    signals: AsyncIterator[int], tokens: Path | None, access: Access | None, screen: Screen
-) -> None:
+async def _until_stopped(signals: AsyncIterator[int], config: Config, access: Access | None, screen: Screen) -> None:
     """Wait for SIGINT or SIGTERM, reading the tokens again at each SIGHUP.
 
     Stopping takes a second or two, whatever clients do; further SIGTERMs and SIGHUPs change nothing, a second Ctrl-C
@@ -184,9 +150,9 @@ async def _until_stopped(
     async for number in signals:
         if number != signal.SIGHUP:
             return
-        if tokens is not None and access is not None:
+        if access is not None:
             try:
-                access.replace(await trio.to_thread.run_sync(read_tokens, tokens))
+                access.replace(await read_configured_tokens(config))
                 screen.print("The tokens were read again.", style="dim")
             except ConfigError as error:  # those there are stay
                 print_error(error)

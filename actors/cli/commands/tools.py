@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from rich.text import Text
 
+from greenroom.actors.cli.composing import open_composition, read_settings
 from greenroom.actors.cli.drawing import plain
 from greenroom.actors.cli.files import parse_json, read_json, read_object
 from greenroom.actors.cli.leaving import race, until_signalled
@@ -23,7 +24,9 @@ from greenroom.protocol.tools import ToolDefinition, ToolFailure
 __all__ = ["call", "infer", "tools"]
 
 
-async def tools(name: str | None = None, /, *, json_: AsJson = False, url: Url = DEFAULT_URL) -> int:
+async def tools(
+    name: str | None = None, /, *, config: Path | None = None, json_: AsJson = False, url: Url = DEFAULT_URL
+) -> int:
     """List the tools that can be called, or show what one of them takes.
 
     They are called with `greenroom call`.
@@ -34,9 +37,15 @@ async def tools(name: str | None = None, /, *, json_: AsJson = False, url: Url =
     ----------
     name
         The tool to show; all of them are listed without it.
+    config
+        List what `greenroom serve --config` with this file would offer, instead of asking a gateway.
     """
-    async with reach(url) as client:
-        listed = await client.tools()
+    if config is not None:
+        async with open_composition(await read_settings(config)) as runtime:
+            listed = tuple(runtime.tools.definitions())
+    else:
+        async with reach(url) as client:
+            listed = await client.tools()
     if name is None:
         if json_:
             print_json(listed)

@@ -1,0 +1,111 @@
+"""A runtime that is what a configuration says, whichever command runs it."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import trio
+
+from greenroom.actors.cli.behaviours import behaviours_of, import_behaviours
+from greenroom.actors.cli.offering import offer_tools
+from greenroom.actors.cli.policies import set_policies
+from greenroom.actors.cli.providers import open_providers
+from greenroom.actors.config import Config, Credentials, load_config
+from greenroom.actors.gateway import Access, AccessToken, Gateway, GatewayLimits, Mount, read_tokens
+from greenroom.actors.providers.settings import ModelSettings
+from greenroom.actors.system import Runtime, open_runtime
+from greenroom.protocol.errors import ConfigError
+
+__all__ = ["model_settings", "open_composition", "open_door", "read_access", "read_configured_tokens", "read_settings"]
+
+
+async def read_settings(file: Path | None) -> Config:
+    """The configuration in the file; without one that of all defaults. Raises as `load_config` does."""
+    return Config() if file is None else await trio.to_thread.run_sync(load_config, file)
+
+
+@asynccontextmanager
+async def open_composition(config: Config) -> AsyncGenerator[Runtime]:
+    """A runtime with everything that the configuration names, but for the gateway and the model, which not every
+    command has.
+
+    Whoever is to fill a seam is looked for before anything starts. Raises `SeamError` for one that cannot, ConfigError
+    FUNCTIONS, DATABASE and EXTRA, JournalError, `WorkspaceError` and `DatabaseError` for what else cannot be used.
+    """
+    module = None if config.workflows.functions is None else import_behaviours(config.workflows.functions)
+    data = None if config.journal is None else config.journal.data
+    timeout = config.terminals.timeout or None
+    async with open_providers(config) as providers:
+        async with open_runtime(data=data, timeout=timeout, cap=config.terminals.cap, tune_gc=True) as runtime:
+            for name in config.terminals.names:
+                runtime.terminals.add(name)
+            if module is not None:
+                runtime.workflows.functions.update(behaviours_of(module, runtime))
+            set_policies(runtime, config, providers)
+            await offer_tools(
+                runtime,
+                () if config.workspaces is None else config.workspaces.roots,
+                {} if config.databases is None else config.databases.files,
+                providers.drivers,
+            )
+            yield runtime
+
+
+def model_settings(config: Config) -> ModelSettings:
+    """What the model of the configuration is opened with."""
+    llm = config.llm
+    return ModelSettings(
+        model=llm.model,
+        base_url=llm.base_url,
+        key=llm.key,
+        script=None if llm.script is None else Path(llm.script),
+        options=llm.options,
+        credentials=Credentials(config.credentials.file),
+    )
+
+
+async def read_access(config: Config) -> Access | None:
+    """Who may come in; None where the configuration has no tokens. Raises as `read_tokens` does."""
+    return None if config.gateway.tokens is None else Access(await read_configured_tokens(config))
+
+
+async def read_configured_tokens(config: Config) -> list[AccessToken]:
+    """The tokens in the file that the configuration names, which it has to."""
+    assert config.gateway.tokens is not None, "whoever has none is not asked for them"
+    credentials = Credentials(config.credentials.file)
+    return await trio.to_thread.run_sync(read_tokens, Path(config.gateway.tokens), credentials)
+
+
+async def open_door(
+    runtime: Runtime, config: Config, *, access: Access | None, mounts: Iterable[Mount] = ()
+) -> Gateway:
+    """The gateway of the configuration. Raises ConfigError BIND where nothing can listen, TLS for what is no
+    certificate and its key, and what `Runtime.serve` raises."""
+    door = config.gateway
+    tls = None if door.cert is None else await trio.to_thread.run_sync(_server_tls, door.cert, door.key)
+    try:
+        return await runtime.serve(
+            host=door.host,
+            port=door.port,
+            trusted_hosts=door.trusted_hosts,
+            trusted_origins=door.trusted_origins,
+            limits=GatewayLimits(grace=door.grace),
+            access=access,
+            tls=tls,
+            mounts=mounts,
+        )
+    except OSError as error:
+        where = f"{door.host}:{door.port}"
+        raise ConfigError("BIND", f"Nothing can listen at {where}: {error.strerror}. Try --port 0.") from None
+
+
+def _server_tls(cert: str, key: str | None) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(cert, key)
+    except OSError as error:  # ssl.SSLError is one
+        raise ConfigError("TLS", f"{cert} and {key} are no certificate and its key: {error}.") from None
+    return context

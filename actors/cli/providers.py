@@ -1,0 +1,88 @@
+"""Who fills the seams of a configuration, opened for as long as a command runs."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import trio
+from msgspec import Struct
+
+from greenroom.actors.config import Config
+from greenroom.actors.config.seams import open_seam
+from greenroom.actors.database import DriverFactory
+from greenroom.runtime.policies import Meter, SpillStore
+from greenroom.runtime.seams import Seam
+
+__all__ = ["Providers", "check_providers", "entered", "open_providers"]
+
+
+class Providers(Struct, frozen=True, kw_only=True):
+    """What has been opened. None where the configuration has no use for it."""
+
+    spill: SpillStore | None = None
+    meter: Meter | None = None
+    drivers: dict[str, DriverFactory] = {}
+
+
+@asynccontextmanager
+async def open_providers(config: Config) -> AsyncGenerator[Providers]:
+    """Open what the policies and the databases of the configuration need, for the length of the block.
+
+    Raises `SeamError`: NO_PROVIDER, DUPLICATE_PROVIDER, and BROKEN_PROVIDER for one that cannot be loaded, raises while
+    it opens, or gives something else than it should.
+    """
+    spilling, measuring = config.policies.spill, config.policies.metrics
+    store: Any = None
+    meter: Any = None
+    async with AsyncExitStack() as stack:
+        if spilling is not None:
+            seam, make = await _chosen("spill", spilling.store)
+            store = made(seam, spilling.store, lambda: make(spilling.root), "save")
+        if measuring is not None:
+            seam, make = await _chosen("telemetry", measuring.meter)
+            meter = await entered(stack, seam, measuring.meter, make, "create_counter")
+        drivers: dict[str, DriverFactory] = {}
+        for name in () if config.databases is None else config.databases.drivers:
+            _, drivers[name] = await _chosen("storage", name)
+        yield Providers(spill=store, meter=meter, drivers=drivers)
+
+
+async def check_providers(config: Config) -> None:
+    """Raise what choosing a provider for each seam of the configuration raises. Nothing is opened."""
+    spill, metrics, databases = config.policies.spill, config.policies.metrics, config.databases
+    await _chosen("llm", config.llm.provider)
+    if spill is not None:
+        await _chosen("spill", spill.store)
+    if metrics is not None:
+        await _chosen("telemetry", metrics.meter)
+    for name in () if databases is None else databases.drivers:
+        await _chosen("storage", name)
+
+
+async def _chosen(seam: str, name: str) -> tuple[Seam[Callable[..., Any]], Callable[..., Any]]:
+    opened = await trio.to_thread.run_sync(open_seam, seam)
+    return opened, await trio.to_thread.run_sync(opened.choose, name)
+
+
+def made(seam: Seam[Any], name: str, make: Callable[[], Any], method: str) -> Any:
+    """What the provider makes, which has to have the method. Raises what `Seam.broken` gives."""
+    try:
+        return _with(method, make())
+    except Exception as error:
+        raise seam.broken(name, error) from error
+
+
+async def entered(stack: AsyncExitStack, seam: Seam[Any], name: str, make: Callable[[], Any], method: str) -> Any:
+    """The same of a provider that gives an async context manager, which the stack ends."""
+    try:
+        return _with(method, await stack.enter_async_context(make()))
+    except Exception as error:
+        raise seam.broken(name, error) from error
+
+
+def _with(method: str, thing: Any) -> Any:
+    if not callable(getattr(thing, method, None)):
+        raise TypeError(f"what it gives is {type(thing).__name__}, which has no method {method}")
+    return thing

@@ -1,0 +1,199 @@
+"""The runtime that a configuration describes: its policies in their order, and who fills its seams."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+import trio.testing
+from trio.testing import MockClock
+
+from greenroom.actors.agent import Agent
+from greenroom.actors.cli.composing import open_composition
+from greenroom.actors.config import read_config
+from greenroom.actors.providers import ScriptedProvider
+from greenroom.actors.system import Runtime
+from greenroom.protocol.agents import ProviderResult
+from greenroom.protocol.errors import SeamError
+from greenroom.protocol.tools import ToolCall, ToolFailure, ToolResult, ToolSuccess
+from greenroom.runtime.pipeline.handling import Handling
+from greenroom.runtime.policies import CheckedRecorder
+from greenroom.runtime.tools import Tool
+from tests.seams.installed import installed
+
+CODE = """
+from contextlib import asynccontextmanager
+
+seen = []
+
+class Instrument:
+    def __init__(self, name):
+        self.name = name
+    def add(self, amount, attributes):
+        seen.append((self.name, attributes["gen_ai.tool.name"]))
+    record = add
+
+class Meter:
+    def create_counter(self, name, unit="", description=""):
+        return Instrument(name)
+    create_histogram = create_counter
+
+@asynccontextmanager
+async def meter():
+    yield Meter()
+    seen.append("all given out")
+
+class Store:
+    def __init__(self, root):
+        self.root = root
+    async def save(self, owner, name, text):
+        seen.append((self.root, name, len(text)))
+        return "elsewhere"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return tmp_path
+
+
+class Slow:
+    """A tool that takes so many seconds at its first, second, ... call, and fails at all but the last of these."""
+
+    def __init__(self, *seconds: float) -> None:
+        self._seconds: Iterator[float] = iter(seconds)
+        self._left = len(seconds)
+        self.calls = 0
+
+    async def __call__(self, _: Any) -> str:
+        self.calls += 1
+        self._left -= 1
+        await trio.sleep(next(self._seconds))
+        if self._left:
+            raise LookupError("not yet")
+        return "done"
+
+
+async def called(runtime: Runtime, name: str = "t") -> ToolResult:
+    return await runtime.tools.execute(ToolCall("1", name, {}))
+
+
+@pytest.mark.parametrize(("each", "ends"), [(False, "TIMEOUT"), (True, "done")])
+async def test_a_deadline_is_for_all_attempts_or_for_each(each: bool, ends: str, autojump_clock: MockClock) -> None:
+    policies = {
+        "timeout": {"seconds": 5, "each_attempt": each},
+        "retry": {"tools": ["t"], "attempts": 3, "delay": 0.5, "factor": 1},
+    }
+    async with open_composition(read_config({"policies": policies})) as runtime:
+        slow = Slow(2, 2, 2)
+        runtime.tools.add(Tool("t", slow))
+        result = await called(runtime)
+        if each:
+            assert isinstance(result, ToolSuccess)
+            assert (result.value, slow.calls) == ("done", 3)
+        else:
+            assert isinstance(result, ToolFailure)
+            assert "took longer than 5 s" in result.error
+
+
+async def test_no_more_calls_of_a_batch_run_at_a_time_than_the_file_says(autojump_clock: MockClock) -> None:
+    running: set[int] = set()
+    most = 0
+
+    async def tool(arguments: dict[str, int]) -> None:
+        nonlocal most
+        running.add(arguments["n"])
+        most = max(most, len(running))
+        await trio.sleep(1)
+        running.remove(arguments["n"])
+
+    document = {"agent_loop": {"max_parallel_tool_calls": 3}, "policies": {"invariants": True}}
+    async with open_composition(read_config(document)) as runtime:
+        runtime.tools.add(Tool("t", tool, handling=Handling(concurrent=True)))
+        await runtime.tools.execute([ToolCall(str(n), "t", {"n": n}) for n in range(7)])
+        assert most == 3
+        assert isinstance(runtime.pipeline.recorder, CheckedRecorder)
+
+
+async def test_what_is_large_goes_where_the_file_says_and_a_second_store_is_refused(tmp_path: Path) -> None:
+    document = {"policies": {"spill": {"max_inline_bytes": 300, "root": str(tmp_path / "large")}}}
+    async with open_composition(read_config(document)) as runtime:
+        runtime.tools.add(Tool("t", lambda _: "x" * 1000))
+        calling = ProviderResult("", tools=(ToolCall("1", "t", {}),))
+        model = ScriptedProvider([calling, ProviderResult("Seen.")])
+        agent = runtime.agents.add(Agent(model, id="ada", tools=runtime.tools))
+        await agent.generate()
+        (text,) = [message.content for message in agent.context.messages.view() if message.role == "tool"]
+        assert len(text.encode()) <= 300
+        (place,) = re.findall(r"kept at (\S+):", text)
+        assert place.startswith(str(tmp_path / "large"))
+        assert await trio.Path(place).read_text() == f'"{"x" * 1000}"'
+        with pytest.raises(SeamError) as refused:
+            runtime.spill.provide("another", runtime.spill.choose())
+        assert refused.value.code == "DUPLICATE_PROVIDER"
+
+
+async def test_installed_distributions_fill_the_seams_of_policies(folder: Path) -> None:
+    points = ("metered = filling:meter",)
+    installed(folder / "a", "filling", *points, group="greenroom.telemetry", code=CODE)
+    installed(folder / "b", "storing", "bucket = filling:Store", group="greenroom.spill")
+    document = {
+        "policies": {
+            "metrics": {"meter": "metered"},
+            "spill": {"max_inline_bytes": 200, "store": "bucket", "root": "s3://here"},
+        }
+    }
+    sys.path[:0] = [str(folder / "a"), str(folder / "b")]
+    async with open_composition(read_config(document)) as runtime:
+        runtime.tools.add(Tool("t", lambda _: 1))
+        await called(runtime)
+        seen = sys.modules["filling"].seen
+        assert sorted(seen) == [("greenroom.tool.calls", "t"), ("greenroom.tool.duration", "t")]
+        assert await runtime.spill.choose().save("a", "t", "text") == "elsewhere"
+    assert seen[2:] == [("s3://here", "t", 4), "all given out"]
+
+
+async def test_approval_is_asked_of_the_terminal_that_the_file_names(autojump_clock: MockClock) -> None:
+    document = {
+        "terminals": {"names": ["reviewer"]},
+        "approvals": {"tools": ["t"], "terminal": "reviewer", "timeout": 60},
+    }
+    async with open_composition(read_config(document)) as runtime:
+        ran: list[int] = []
+        runtime.tools.add((Tool("t", lambda _: ran.append(1)), Tool("free", lambda _: "free")))
+        assert isinstance(await called(runtime, "free"), ToolSuccess)
+        before = trio.current_time()
+        result = await called(runtime)
+        assert isinstance(result, ToolFailure)
+        assert "the time to answer ran out" in result.error
+        assert (ran, trio.current_time() - before) == ([], 60)
+        results: list[ToolResult] = []
+
+        async def call() -> None:
+            results.append(await called(runtime))
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(call)
+            await trio.testing.wait_all_tasks_blocked()
+            (asked,) = runtime.terminals.pending("reviewer")
+            await runtime.terminals.answer(asked.id, {"allow": True})
+        assert isinstance(results[0], ToolSuccess)
+        assert ran == [1]
+
+
+async def test_nobody_is_asked_where_the_file_says_never() -> None:
+    document = {
+        "terminals": {"names": ["reviewer"]},
+        "approvals": {"tools": ["t"], "terminal": "reviewer", "mode": "never"},
+    }
+    async with open_composition(read_config(document)) as runtime:
+        runtime.tools.add(Tool("t", lambda _: "never"))
+        result = await called(runtime)
+        assert isinstance(result, ToolFailure)
+        assert "by rule, not by a person" in result.error
