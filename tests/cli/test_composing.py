@@ -182,7 +182,7 @@ async def test_approval_is_asked_of_the_terminal_that_the_file_names(autojump_cl
             nursery.start_soon(call)
             await trio.testing.wait_all_tasks_blocked()
             (asked,) = runtime.terminals.pending("reviewer")
-            await runtime.terminals.answer(asked.id, {"allow": True})
+            await runtime.terminals.answer("reviewer", asked.id, {"allow": True})
         assert isinstance(results[0], ToolSuccess)
         assert ran == [1]
 
