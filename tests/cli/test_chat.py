@@ -137,7 +137,7 @@ def test_without_a_script_there_is_a_conversation_that_shows_how_it_goes() -> No
     assert '"more":"nothing"' in done.out
 
 
-@pytest.mark.parametrize(("answer", "said"), [("y", "started"), ("n", "a person refused it: not today")])
+@pytest.mark.parametrize(("answer", "said"), [("y", '"type": "integer"'), ("n", "a person refused it: not today")])
 def test_a_call_that_the_file_wants_approved_is_asked_about(tmp_path: Path, answer: str, said: str) -> None:
     turns = script(tmp_path, calling("", "infer", samples=[1, 2]), {"content": "That was it."})
     file = tmp_path / "greenroom.toml"
