@@ -16,6 +16,7 @@ from greenroom.actors.toolbox import (
     agent_tool,
     answer_tool,
     ask_tool,
+    ask_user_question_tool,
     database_tool,
     describe_tool,
     edit_tool,
@@ -47,6 +48,7 @@ _NOTHING: Final = WorkflowDefinition(id="release", name="Release", phases=())
 TOOLS: Final[dict[str, Callable[[Runtime], Tool]]] = {
     "describe": lambda runtime: describe_tool(runtime.tools),
     "ask": lambda runtime: ask_tool(runtime.terminals, "agent"),
+    "ask_user_question": lambda runtime: ask_user_question_tool(runtime.terminals, "you"),
     "answer": lambda runtime: answer_tool(runtime.terminals, "agent"),
     "workflow": lambda runtime: workflow_tool(_NOTHING, runtime.workflows.runner),
     "agent": lambda _: agent_tool(AgentRegistry({})),

@@ -3,10 +3,12 @@
 from greenroom.actors.toolbox.agent import agent_tool
 from greenroom.actors.toolbox.answer import answer_tool
 from greenroom.actors.toolbox.ask import ask_tool, infer_terminal_code
+from greenroom.actors.toolbox.ask_user_question import ask_user_question_tool
 from greenroom.actors.toolbox.database import database_tool, infer_database_code
 from greenroom.actors.toolbox.describe import describe_tool
 from greenroom.actors.toolbox.edit import edit_tool
 from greenroom.actors.toolbox.endpoint import endpoint_tool
+from greenroom.actors.toolbox.file_tools import file_tools
 from greenroom.actors.toolbox.glob import glob_tool
 from greenroom.actors.toolbox.grep import grep_tool
 from greenroom.actors.toolbox.infer import infer_tool
@@ -21,10 +23,12 @@ __all__ = [
     "agent_tool",
     "answer_tool",
     "ask_tool",
+    "ask_user_question_tool",
     "database_tool",
     "describe_tool",
     "edit_tool",
     "endpoint_tool",
+    "file_tools",
     "glob_tool",
     "grep_tool",
     "infer_database_code",

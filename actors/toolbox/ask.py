@@ -13,7 +13,7 @@ from greenroom.protocol.forms import CheckboxField, Form, FormSchema, SelectFiel
 from greenroom.runtime.lineage import current_lineage
 from greenroom.runtime.tools import Tool
 
-__all__ = ["ask_tool", "asking_tool", "infer_terminal_code", "reraise"]
+__all__ = ["ask_tool", "asking_tool", "infer_terminal_code", "refuse_delegated", "reraise"]
 
 SUMMARY: Final = (
     "Asks a person or an agent to fill in a form and waits for the values; see describe({name!r}) for forms."
@@ -83,14 +83,8 @@ def ask_tool(
     """
 
     async def put(to: str, schema: FormSchema) -> dict[str, Value]:
-        if not delegated and (lineage := current_lineage()).delegated:
-            raise ToolError(
-                "DELEGATED_CALLER",
-                f"An agent that works for another one asks {to} nothing, as nobody may be looking there for it;"
-                " nobody was asked. Go on without, or say in your answer what you have to know, so that whoever gave"
-                " you the task can ask.",
-                {"to": to, "lineage": list(lineage.tags)},
-            )
+        if not delegated:
+            refuse_delegated(to)
         return await terminals.ask(from_, to, Form(schema), timeout=timeout)
 
     return asking_tool(put, name=name)
@@ -135,6 +129,19 @@ def _read_schema(document: object) -> FormSchema:
                 {"control": control, "field": field.name},
             )
     return schema
+
+
+def refuse_delegated(to: str) -> None:
+    """Raise `ToolError` DELEGATED_CALLER if it is an agent that works for another one which is about to ask."""
+    lineage = current_lineage()
+    if lineage.delegated:
+        raise ToolError(
+            "DELEGATED_CALLER",
+            f"An agent that works for another one asks {to} nothing, as nobody may be looking there for it;"
+            " nobody was asked. Go on without, or say in your answer what you have to know, so that whoever gave"
+            " you the task can ask.",
+            {"to": to, "lineage": list(lineage.tags)},
+        )
 
 
 def reraise(error: TerminalError | FormError, to: str) -> NoReturn:

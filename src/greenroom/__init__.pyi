@@ -19,10 +19,12 @@ from .actors.terminal import MemoryTerminalStore, Terminal, TerminalManager, Ter
 from .actors.toolbox.agent import agent_tool
 from .actors.toolbox.answer import answer_tool
 from .actors.toolbox.ask import ask_tool, infer_terminal_code
+from .actors.toolbox.ask_user_question import ask_user_question_tool
 from .actors.toolbox.database import database_tool
 from .actors.toolbox.describe import describe_tool
 from .actors.toolbox.edit import edit_tool
 from .actors.toolbox.endpoint import endpoint_tool
+from .actors.toolbox.file_tools import file_tools
 from .actors.toolbox.glob import glob_tool
 from .actors.toolbox.grep import grep_tool
 from .actors.toolbox.infer import infer_tool
@@ -267,6 +269,7 @@ __all__ = [
     "approval_policy",
     "asgi_app",
     "ask_tool",
+    "ask_user_question_tool",
     "belongs_to",
     "conclude_turn",
     "connect",
@@ -277,6 +280,7 @@ __all__ = [
     "describe_tool",
     "edit_tool",
     "endpoint_tool",
+    "file_tools",
     "glob_tool",
     "grep_tool",
     "handles",

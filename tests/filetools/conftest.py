@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from greenroom.actors.system import Runtime, open_runtime
-from greenroom.actors.toolbox import edit_tool, glob_tool, grep_tool, read_tool, write_tool
+from greenroom.actors.toolbox import file_tools
 from greenroom.actors.workspace import Limits, Workspace, WorkspaceManager
 from greenroom.protocol.errors import GreenroomError
 from greenroom.protocol.tools import ToolCall, ToolSuccess
@@ -49,7 +49,7 @@ class Desk:
         self.runtime = runtime
         self.workspaces = WorkspaceManager(runtime.tree)
         self.tools = runtime.tools
-        self.tools.add(make(self.workspaces) for make in (read_tool, write_tool, edit_tool, glob_tool, grep_tool))
+        self.tools.add(file_tools(self.workspaces))
         self.parties = {name: self.party(name) for name in ("ada", "bob")}
 
     def party(self, name: str) -> Ref:
