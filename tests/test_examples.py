@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -87,3 +88,18 @@ def test_a_session_is_kept_as_the_documentation_shows(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     assert done.stdout == "0 user/message\n1 todo/write\nRead the plan\n"
+
+
+def test_files_are_worked_on_as_the_documentation_shows(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "coding.md").read_text("utf-8")
+    code, policy = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    begin = "        greenroom.observation_policy(runtime.bus)\n"
+    assert begin in code
+    script = tmp_path / "coding.py"
+    locked = code.replace(begin, begin + textwrap.indent(policy, " " * 8)).replace("notes.md", "LICENSE")
+    for text, shown in ((code, "'line': 'two'"), (locked, "")):
+        script.write_text(text, "utf-8")
+        done = subprocess.run([sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        assert (done.returncode == 0) is bool(shown), done.stderr
+        assert shown in done.stdout
+    assert "The licence stays as it is" in done.stderr

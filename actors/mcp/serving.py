@@ -88,9 +88,16 @@ class ToolServer:
         if isinstance(result, ToolFailure):
             return _failure(result.error, *note)
         try:
-            return _success(result.value, *note)
+            return _success(result.value, *note, text=self._rendered(wanted, result.value))
         except (TypeError, ValueError, RecursionError) as error:
             return _failure(f"the tool {call.name!r} returned what JSON cannot hold: {error}", *note)
+
+    def _rendered(self, call: ToolCall, value: object) -> str | None:
+        """What the tool itself makes of its value for a model, if it makes anything."""
+        tool = self._tools.tool(call.name)
+        if tool is None or tool.handling.render is None:
+            return None
+        return self._tools.rendered(call, value)
 
     async def _tell(self, context: Context, call: CallToolRequestParams, asked: AtTerminal) -> str:
         """Say, at once and with the result, that the form is asked at its terminal, and why."""
@@ -124,12 +131,13 @@ def _shown(tool: ToolDefinition) -> McpTool:
     )
 
 
-def _success(value: object, *notes: str) -> CallToolResult:
-    """A value as text, and as structured content too where it is an object. Raises what `wire.encode` does."""
-    text = value if isinstance(value, str) else wire.encode(value, surrogates="replace").decode()
-    structured = None if isinstance(value, str) else msgspec.json.decode(text)
+def _success(value: object, *notes: str, text: str | None = None) -> CallToolResult:
+    """A value as text, by default as JSON, and as structured content too where it is an object. Raises what
+    `wire.encode` does."""
+    encoded = value if isinstance(value, str) else wire.encode(value, surrogates="replace").decode()
+    structured = None if isinstance(value, str) else msgspec.json.decode(encoded)
     return CallToolResult(
-        content=[TextContent(text=each) for each in (text, *notes)],
+        content=[TextContent(text=each) for each in (encoded if text is None else text, *notes)],
         structured_content=structured if isinstance(structured, dict) else None,
     )
 

@@ -23,6 +23,7 @@ from greenroom import (
     WorkspaceManager,
     answer_tool,
     database_tool,
+    file_tools,
     has_many,
     infer_tool,
     mcp_server,
@@ -32,6 +33,7 @@ from greenroom import (
     workspace_tool,
 )
 from greenroom.protocol.schemas import advertising_faults
+from greenroom.protocol.workspace import create_file
 from tests.contextprotocol.conftest import FORM, SECRET, Connect, accept, answering, texts
 
 
@@ -39,12 +41,13 @@ async def every_tool(runtime: Runtime) -> dict[str, dict[str, Any]]:
     """Adds every tool that there is; arguments that each of them takes."""
     shop = Database(runtime.tree, memory_driver(), {"p": {"columns": {"id": "string"}}})
     workspaces = WorkspaceManager(runtime.tree)
-    workspaces.add("notes")
+    workspaces.add("notes", [create_file("a", "x")])
     runtime.tools.add(
         (
             answer_tool(runtime.terminals, "ops"),
             infer_tool(),
             workspace_tool(workspaces),
+            *file_tools(workspaces),
             database_tool(runtime.tree),
             relation_tool({"shop": RelationManager(shop, {"p": {"kin": has_many("id", "p")}})}),
             workflow_tool(WorkflowDefinition(id="w", name="w", phases=()), runtime.workflows.runner),
@@ -56,6 +59,11 @@ async def every_tool(runtime: Runtime) -> dict[str, dict[str, Any]]:
         "answer": {"operation": "pending"},
         "infer": {"samples": [1]},
         "workspace": {"operation": "list"},
+        "read": {"file_path": "a"},
+        "write": {"file_path": "a", "content": "y"},
+        "edit": {"file_path": "a", "old_string": "y", "new_string": "z"},
+        "glob": {"pattern": "*"},
+        "grep": {"pattern": "z"},
         "database": {"operation": "create", "id": "shop", "tables": {"p": {"columns": {"id": "string"}}}},
         "relation": {"operation": "find", "model": "p"},
         "workflow": {},
@@ -110,6 +118,17 @@ async def test_a_value_is_text_and_an_object_is_structured_too(
     async with client() as mcp:
         result = await mcp.call_tool("give", {})
     assert (texts(result), result.structured_content, result.is_error) == ([text], structured, False)
+
+
+async def test_a_tool_that_makes_a_text_of_its_value_shows_that(runtime: Runtime, client: Connect) -> None:
+    workspaces = WorkspaceManager(runtime.tree)
+    runtime.tools.add(file_tools(workspaces))
+    async with client() as mcp:
+        await mcp.call_tool("write", {"file_path": "a", "content": "one"})
+        result = await mcp.call_tool("read", {"file_path": "a"})
+    assert texts(result) == ["1\tone"]
+    assert result.structured_content is not None
+    assert result.structured_content["lines"] == [{"number": 1, "text": "one"}]
 
 
 async def test_what_fails_is_a_result_in_its_own_words(runtime: Runtime, client: Connect) -> None:

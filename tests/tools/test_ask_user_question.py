@@ -17,6 +17,7 @@ from greenroom.actors.toolbox import ask_user_question_tool
 from greenroom.protocol.agents import MessageInput, ProviderResult
 from greenroom.protocol.errors import GreenroomError, ToolDeadlock
 from greenroom.protocol.forms import CheckboxField, SelectField, TextField
+from greenroom.protocol.schemas import advertising_faults
 from greenroom.runtime.actor import Actor, handles
 from greenroom.runtime.messages import Request
 from greenroom.runtime.tools import Tool
@@ -104,6 +105,11 @@ async def test_a_question_is_shown_with_its_options_and_room_for_other_words(boo
         (TextField, "Why now?"),
     ]
     assert [group.label for group in record.schema.groups or ()] == ["Release"]
+
+
+async def test_its_schema_is_one_for_models(booth: Booth) -> None:
+    assert booth.tool.parameters is not None
+    assert advertising_faults(booth.tool.parameters) == []
 
 
 async def test_what_is_on_offer_may_be_answered_in_other_words(booth: Booth) -> None:
