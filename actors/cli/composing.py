@@ -51,6 +51,8 @@ async def open_composition(config: Config) -> AsyncGenerator[Runtime]:
                 {} if config.databases is None else config.databases.files,
                 providers.drivers,
             )
+            for add in providers.tools:
+                runtime.tools.add(add(runtime))
             yield runtime
 
 

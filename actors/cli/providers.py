@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import Any
 
 import trio
@@ -12,8 +13,10 @@ from msgspec import Struct
 from greenroom.actors.config import Config
 from greenroom.actors.config.seams import open_seam
 from greenroom.actors.database import DriverFactory
+from greenroom.actors.system import Runtime
 from greenroom.runtime.policies import Meter, SpillStore
 from greenroom.runtime.seams import Seam
+from greenroom.runtime.tools import Tool
 
 __all__ = ["Providers", "check_providers", "entered", "open_providers"]
 
@@ -24,6 +27,8 @@ class Providers(Struct, frozen=True, kw_only=True):
     spill: SpillStore | None = None
     meter: Meter | None = None
     drivers: dict[str, DriverFactory] = {}
+    tools: tuple[Callable[[Runtime], list[Tool]], ...] = ()
+    """What each package adds, once there is a runtime. Each raises `SeamError` BROKEN_PROVIDER for what is no tool."""
 
 
 @asynccontextmanager
@@ -46,7 +51,8 @@ async def open_providers(config: Config) -> AsyncGenerator[Providers]:
         drivers: dict[str, DriverFactory] = {}
         for name in () if config.databases is None else config.databases.drivers:
             _, drivers[name] = await _chosen("storage", name)
-        yield Providers(spill=store, meter=meter, drivers=drivers)
+        tools = [partial(_tools_of, name, *await _chosen("tools", name)) for name in config.tools.add]
+        yield Providers(spill=store, meter=meter, drivers=drivers, tools=tuple(tools))
 
 
 async def check_providers(config: Config) -> None:
@@ -59,11 +65,27 @@ async def check_providers(config: Config) -> None:
         await _chosen("telemetry", metrics.meter)
     for name in () if databases is None else databases.drivers:
         await _chosen("storage", name)
+    for name in config.tools.add:
+        await _chosen("tools", name)
 
 
 async def _chosen(seam: str, name: str) -> tuple[Seam[Callable[..., Any]], Callable[..., Any]]:
     opened = await trio.to_thread.run_sync(open_seam, seam)
     return opened, await trio.to_thread.run_sync(opened.choose, name)
+
+
+def _tools_of(name: str, seam: Seam[Any], make: Callable[..., Any], runtime: Runtime) -> list[Tool]:
+    try:
+        given = make(runtime)
+        tools: list[Any] = [given] if isinstance(given, Tool) else list(given)
+        for tool in tools:
+            if not isinstance(tool, Tool):
+                raise TypeError(f"what it gives is {type(tool).__name__}, which is no tool")
+            if runtime.tools.tool(tool.name) is not None:
+                raise ValueError(f"there is a tool {tool.name} already")
+    except Exception as error:
+        raise seam.broken(name, error) from error
+    return tools
 
 
 def made(seam: Seam[Any], name: str, make: Callable[[], Any], method: str) -> Any:

@@ -56,6 +56,12 @@ SEAMS: Final[dict[str, SeamDefinition]] = {
         chosen_by="databases.drivers",
         built_in={"memory": "greenroom.actors.database.resolver:in_memory"},
     ),
+    "tools": SeamDefinition(
+        about="Further tools, for agents and for whoever may call tools.",
+        given="the `Runtime`; a `Tool`, or a list of them",
+        chosen_by="tools.add",
+        built_in={},
+    ),
 }
 """By name."""
 

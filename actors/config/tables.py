@@ -30,6 +30,7 @@ __all__ = [
     "SpillTable",
     "TerminalsTable",
     "TimeoutTable",
+    "ToolsTable",
     "WorkflowsTable",
     "WorkspacesTable",
     "table_of",
@@ -105,6 +106,13 @@ class DatabasesTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """The name of each database and the file that keeps it: JSON if it ends with .json, SQLite otherwise."""
     drivers: tuple[Name, ...] = ("memory",)
     """In what else databases may be created, providers of the seam `storage`."""
+
+
+class ToolsTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Tools beside those that the other tables offer."""
+
+    add: tuple[Name, ...] = ()
+    """Tools of installed packages, providers of the seam `tools`."""
 
 
 class CredentialsTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -239,6 +247,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     workflows: WorkflowsTable = WorkflowsTable()
     workspaces: WorkspacesTable | None = None
     databases: DatabasesTable | None = None
+    tools: ToolsTable = ToolsTable()
     credentials: CredentialsTable = CredentialsTable()
     llm: LlmTable = LlmTable()
     agent_loop: AgentLoopTable = AgentLoopTable()
@@ -253,6 +262,7 @@ TABLES: Final[dict[str, type[Struct]]] = {
     "workflows": WorkflowsTable,
     "workspaces": WorkspacesTable,
     "databases": DatabasesTable,
+    "tools": ToolsTable,
     "credentials": CredentialsTable,
     "llm": LlmTable,
     "agent_loop": AgentLoopTable,

@@ -2,7 +2,9 @@
 
 from greenroom.actors.toolbox.agent import agent_tool
 from greenroom.actors.toolbox.answer import answer_tool
+from greenroom.actors.toolbox.answer_question import answer_question_tool
 from greenroom.actors.toolbox.ask import ask_tool, infer_terminal_code
+from greenroom.actors.toolbox.ask_question import ask_question_tool
 from greenroom.actors.toolbox.ask_user_question import ask_user_question_tool
 from greenroom.actors.toolbox.database import database_tool, infer_database_code
 from greenroom.actors.toolbox.describe import describe_tool
@@ -21,7 +23,9 @@ from greenroom.actors.toolbox.write import write_tool
 __all__ = [
     "agent_function",
     "agent_tool",
+    "answer_question_tool",
     "answer_tool",
+    "ask_question_tool",
     "ask_tool",
     "ask_user_question_tool",
     "database_tool",

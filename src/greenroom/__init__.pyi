@@ -18,7 +18,9 @@ from .actors.system import Runtime, open_runtime
 from .actors.terminal import MemoryTerminalStore, Terminal, TerminalManager, TerminalStore
 from .actors.toolbox.agent import agent_tool
 from .actors.toolbox.answer import answer_tool
+from .actors.toolbox.answer_question import answer_question_tool
 from .actors.toolbox.ask import ask_tool, infer_terminal_code
+from .actors.toolbox.ask_question import ask_question_tool
 from .actors.toolbox.ask_user_question import ask_user_question_tool
 from .actors.toolbox.database import database_tool
 from .actors.toolbox.describe import describe_tool
@@ -265,9 +267,11 @@ __all__ = [
     "agent_function",
     "agent_tool",
     "answer_of",
+    "answer_question_tool",
     "answer_tool",
     "approval_policy",
     "asgi_app",
+    "ask_question_tool",
     "ask_tool",
     "ask_user_question_tool",
     "belongs_to",

@@ -159,6 +159,37 @@ async def test_installed_distributions_fill_the_seams_of_policies(folder: Path) 
     assert seen[2:] == [("s3://here", "t", 4), "all given out"]
 
 
+TOOLS = """
+from greenroom import Tool
+
+def weather(runtime):
+    return [Tool("weather", lambda _: len(runtime.terminals.terminals()), description="The weather.")]
+
+def another_infer(runtime):
+    return Tool("infer", lambda _: 1, description="No.")
+
+def no_tool(runtime):
+    return [7]
+"""
+
+
+async def test_an_installed_package_adds_tools_and_a_clash_is_told_with_its_owner(folder: Path) -> None:
+    points = ("weather = weathering:weather", "clash = weathering:another_infer", "bad = weathering:no_tool")
+    installed(folder, "weathering", *points, group="greenroom.tools", code=TOOLS)
+    document = {"terminals": {"names": ["a", "b"]}, "tools": {"add": ["weather"]}}
+    async with open_composition(read_config(document)) as runtime:
+        result = await called(runtime, "weather")
+        assert isinstance(result, ToolSuccess)
+        assert result.value == 2
+    for name, said in (("clash", "there is a tool infer already"), ("bad", "int, which is no tool")):
+        with pytest.raises(SeamError, match=rf"{said}.*weathering 1\.0"):
+            async with open_composition(read_config({"tools": {"add": [name]}})):
+                pass
+    with pytest.raises(SeamError, match="no provider nothing"):
+        async with open_composition(read_config({"tools": {"add": ["nothing"]}})):
+            pass
+
+
 async def test_approval_is_asked_of_the_terminal_that_the_file_names(autojump_clock: MockClock) -> None:
     document = {
         "terminals": {"names": ["reviewer"]},

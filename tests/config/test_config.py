@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,8 @@ from greenroom.actors.config import TABLES, Config, load_config, override, read_
 from greenroom.actors.config.reference import config_reference, explain
 from greenroom.actors.config.seams import SEAMS
 from greenroom.protocol.errors import ConfigError
+
+DOCS = Path(__file__).resolve().parent.parent.parent / "docs"
 
 
 def test_nothing_is_a_configuration_of_defaults() -> None:
@@ -115,6 +119,7 @@ def test_the_name_of_a_seam_as_a_table_is_told_how_the_seam_is_filled() -> None:
             with pytest.raises(ConfigError) as refused:
                 read_config({name: {}})
             assert seam.chosen_by in refused.value.message
+            assert refused.value.context["keys"] == [{"key": f"[{name}]", "nearest": None}]
             assert all(provider in refused.value.message for provider in seam.built_in)
 
 
@@ -143,6 +148,13 @@ def test_what_is_given_wins_over_the_file_and_none_leaves_it() -> None:
     assert override(config, workspaces={"roots": None}) == config
     with pytest.raises(ConfigError):
         override(config, gateway={"port": 99_999})
+
+
+def test_the_files_that_the_documentation_shows_can_be_used() -> None:
+    (text,) = re.findall(r"```toml\n(.*?)```", (DOCS / "policies.md").read_text("utf-8"), re.DOTALL)
+    config = read_config(tomllib.loads(text))
+    assert config.policies.timeout is not None
+    assert config.approvals.terminal == "reviewer"
 
 
 KEYS = st.text() | st.sampled_from([*TABLES, "port", "names", "roots", "files", "data"])

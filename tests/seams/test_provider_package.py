@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -29,6 +30,15 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> str:
     )
     assert done.returncode == 0, done.stderr
     return str(folder)
+
+
+def test_the_page_shows_the_files_of_the_package_and_its_own_code_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (ROOT / "docs" / "seams.md").read_text("utf-8")
+    *files, own = re.findall(r"```(?:python|toml)\n(.*?)```", page, re.DOTALL)
+    names = ("pyproject.toml", "greenroom_echo/__init__.py", "greenroom.toml")
+    assert files == [(PACKAGE / name).read_text("utf-8") for name in names]
+    exec(compile(own, "docs/seams.md", "exec"), {})
+    assert capsys.readouterr().out == "bass\n"
 
 
 def test_a_model_of_an_installed_package_talks_where_a_configuration_chooses_it(target: str) -> None:
