@@ -6,7 +6,7 @@ import ast
 import inspect
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache, lru_cache
+from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -148,21 +148,23 @@ async def _tools() -> list[str]:
 def check_tools(made: Mapping[str, Tool], modules: Iterable[str] | None = None) -> list[str]:
     """What is wrong with the tools of a catalog, by the name that each should have, a sentence each.
 
-    Every module of the toolbox (`modules`, by name) has to make one of them, or be of use to one that does.
+    Every module of the toolbox (`modules`, by name) has to make one of them, or to have to do with one that does.
     """
     faults = [f"{name} is called {tool.name}." for name, tool in made.items() if tool.name != name]
     names = [tool.name for tool in made.values()]
     faults += [f"{name} is the name of several tools." for name in sorted({n for n in names if names.count(n) > 1})]
     faults += [f"{name} has no description." for name, tool in made.items() if not (tool.description or "").strip()]
     faults += [f"{name} has no schema of its arguments." for name, tool in made.items() if tool.parameters is None]
-    for module in _toolbox() if modules is None else modules:
+    checked = _toolbox() if modules is None else list(modules)
+    imports = {module: _imported(module) for module in {*_toolbox(), *checked}}
+    for module in checked:
         made_here = {name for name, each in vars(import_module(module)).items() if _makes_tools(name, each, module)}
-        of_use = any(module in _imported(other) for other in _toolbox() if other != module)
+        of_use = any(module in imports[other] or other in imports[module] for other in _toolbox())
         if not of_use and not {name.removesuffix("_tool") for name in made_here} & {*made, *OF_THE_READERS_OWN}:
             what = (
                 f"makes {', '.join(sorted(made_here))}, which is not in the catalog" if made_here else "makes no tool"
             )
-            faults.append(f"{module} {what}, and no module that makes one imports it.")
+            faults.append(f"{module} {what}, and has nothing to do with a module that makes one.")
     return faults
 
 
@@ -175,7 +177,6 @@ def _makes_tools(name: str, thing: object, module: str) -> bool:
     return name.endswith("_tool") and inspect.isfunction(thing) and thing.__module__ == module and name[0] != "_"
 
 
-@cache
 def _imported(module: str) -> set[str]:
     found = find_spec(module)
     assert found is not None, "it is there"

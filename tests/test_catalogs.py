@@ -56,10 +56,11 @@ def test_a_tool_that_clashes_or_says_nothing_of_itself_is_no_catalog(made: dict[
 @pytest.mark.parametrize(
     ("code", "said"),
     [
-        ("", ["lonely makes no tool, and no module that makes one imports it."]),
-        ("def lonely_tool(): ...", ["lonely makes lonely_tool, which is not in the catalog, and no module that"]),
+        ("", ["lonely makes no tool, and has nothing to do with a module that makes one."]),
+        ("def lonely_tool(): ...", ["lonely makes lonely_tool, which is not in the catalog, and has nothing to do"]),
         ("def _lonely_tool(): ...", ["lonely makes no tool"]),
         ("from greenroom import infer_tool", ["lonely makes no tool"]),
+        ("from greenroom.actors.toolbox.infer import infer_tool", []),
         ("def infer_tool(): ...", []),
         ("def endpoint_tool(): ...", []),
     ],

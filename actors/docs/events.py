@@ -117,9 +117,11 @@ def _declarations(module: str, tree: ast.Module) -> Iterator[tuple[str | None, _
     for node in ast.walk(tree):
         if not isinstance(node, ast.Assign):
             continue
-        value, half = node.value, None
+        value: ast.expr = node.value
+        half: object = None
         if isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Constant):
-            value, half = value.value, value.slice.value
+            half = value.slice.value
+            value = value.value
         if not (isinstance(value, ast.Call) and _called(value) == "declare"):
             continue
         name = value.args[0] if value.args else None
