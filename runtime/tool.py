@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from math import inf
 from types import UnionType
-from typing import Any, Final, TypeAlias, cast, final
+from typing import Any, Final, TypeAlias, TypeVar, cast, final
 
 import trio
 from msgspec import Struct
@@ -16,7 +16,9 @@ from greenroom.protocol.schemas import Arguments, NotJson, Refusal, Schema, clon
 from greenroom.runtime.patience import patient_scope
 from greenroom.runtime.pipeline.handling import PLAIN, Handling
 
-__all__ = ["MalformedCall", "Tool", "accepted"]
+__all__ = ["MalformedCall", "Tool", "accepted", "in_time"]
+
+R = TypeVar("R")
 
 Handler: TypeAlias = Callable[[], Any] | Callable[[Any], Any] | Callable[[Any, Any], Any]
 Parameters: TypeAlias = Schema | type[Struct] | UnionType
@@ -39,7 +41,8 @@ class Tool:
     `CapacityLimiter` given; a cancelled call then waits for the function to end.
 
     `timeout` limits each call, in seconds (`None`: nothing does); it is not shown to models. A call that takes longer
-    is cancelled, what it asked is withdrawn, and it fails with `ToolError` (TOOL_TIMEOUT) whatever it returns then.
+    is cancelled, what it asked is withdrawn, and it fails with `ToolError` (TOOL_TIMEOUT) whatever it returns or raises
+    then.
     With `patience` the clock stands still while the call waits for a person's answer; see `patient_scope`.
 
     `handling` says how its calls are treated while there is a policy: which may overlap, how the value is shown.
@@ -115,16 +118,7 @@ class Tool:
         """
         if self.timeout is None:
             return await self._execute_now(args, caller)
-        with patient_scope(self.timeout) if self.patience else trio.move_on_after(self.timeout) as scope:
-            value = await self._execute_now(args, caller)
-            if not scope.cancel_called:
-                return value
-        raise ToolError(
-            "TOOL_TIMEOUT",
-            f"{self.name} was cancelled, since it took longer than {self.timeout:g} s: what it had done by then may"
-            " stand; ask it for less at a time.",
-            {"tool": self.name, "seconds": self.timeout},
-        )
+        return await in_time(self.name, self.timeout, lambda: self._execute_now(args, caller), patience=self.patience)
 
     async def _execute_now(self, args: Any, caller: object) -> Any:
         value = args if self.arguments is None else accepted(self.name, args, self.arguments.parse(args))
@@ -138,6 +132,31 @@ class Tool:
 
     def __repr__(self) -> str:
         return f"<Tool {self.name!r}>"
+
+
+async def in_time(name: str, seconds: float, work: Callable[[], Awaitable[R]], *, patience: bool) -> R:
+    """What the work for a call of the tool `name` comes to, within so many seconds; see `Tool` for `patience`.
+
+    Raises `ToolError` TOOL_TIMEOUT if it took longer, whatever it came to then: of what is cancelled a part may fail by
+    itself. Cancellation from elsewhere passes.
+    """
+    scope: trio.CancelScope | None = None
+    cause: Exception | None = None
+    try:
+        with patient_scope(seconds) if patience else trio.move_on_after(seconds) as scope:
+            value = await work()
+            if not scope.cancel_called:
+                return value
+    except Exception as error:
+        if scope is None or not scope.cancel_called:
+            raise
+        cause = error
+    raise ToolError(
+        "TOOL_TIMEOUT",
+        f"{name} was cancelled, since it took longer than {seconds:g} s: what it had done by then may stand; ask it for"
+        " less at a time.",
+        {"tool": name, "seconds": seconds},
+    ) from cause
 
 
 def _capacity(name: str, execute: Callable[..., Any]) -> tuple[int, bool]:

@@ -215,6 +215,7 @@ class ToolManager:
         invocation = Invocation(
             call_id=call.id,
             name=call.name,
+            known=call.name in self._registered,
             arguments=FrozenDict() if isinstance(arguments, NotJson) else arguments,
             agent=None if actor is None else actor.ref.path,
             caller=call.caller,

@@ -24,6 +24,8 @@ class Invocation(Struct, frozen=True, eq=False, kw_only=True, weakref=True):
     """The model's, which need not be unique."""
     name: str
     """Of the tool, whether or not there is one."""
+    known: bool = True
+    """Whether there was one when the call came."""
     arguments: Any
     """As they came, before the tool reads them: a frozen copy (`thaw` it to have one that can be changed)."""
     agent: str | None = None

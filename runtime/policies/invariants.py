@@ -33,15 +33,16 @@ class CheckedRecorder:
 
     def called(self, call: Invocation) -> Any:
         _check(call not in self._open, call, "it has begun twice")
+        number = None if self._inner is None else self._inner.called(call)
         self._open.add(call)
-        return None if self._inner is None else self._inner.called(call)
+        return number
 
     def asked(self, request: ApprovalRequest) -> None:
         _check(request.call in self._open, request.call, "it was asked about before it had begun")
         _check(request.call not in self._asked.values(), request.call, "it was asked about twice")
-        self._asked[request.id] = request.call
         if self._inner is not None:
             self._inner.asked(request)
+        self._asked[request.id] = request.call
 
     def decided(self, request: ApprovalRequest, decision: Decision) -> None:
         _check(self._asked.get(request.id) is request.call, request.call, "it was decided on without a question")

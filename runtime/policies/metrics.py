@@ -63,7 +63,5 @@ def measure_tools(bus: Bus, meter: Meter) -> Callable[[], None]:
 
 
 def _attributes(call: Invocation, outcome: Outcome) -> Attributes:
-    if not isinstance(outcome, ToolFail):
-        return {"gen_ai.tool.name": call.name}
-    name = "unknown" if outcome.code == "UNKNOWN_TOOL" else call.name
-    return {"gen_ai.tool.name": name, "error.type": outcome.code}
+    named = {"gen_ai.tool.name": call.name if call.known else "unknown"}
+    return {**named, "error.type": outcome.code} if isinstance(outcome, ToolFail) else named

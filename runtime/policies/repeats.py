@@ -21,7 +21,8 @@ AT: Final = (3, 5, 8)
 class RepeatReminder:
     """A listener to `tools/post-execute` that tells a model, with the third, fifth and eighth same call in a row, that
     it goes in circles. Calls are the same by name and arguments, whatever the order of their keys; whether they were
-    denied, failed or succeeded makes no difference. Calls of tools in `exclude` are as if they were not made.
+    denied, failed or succeeded makes no difference. Calls of tools in `exclude` are as if they were not made, and so
+    are those that a tool makes itself.
 
     It counts for each agent by itself, in memory. Call `reset` when a person has said something to the agent, and when
     the agent has ended.
@@ -38,7 +39,7 @@ class RepeatReminder:
     async def __call__(self, settled: Settled, next: Next[Review]) -> Review:
         review = await next()
         call = settled.call
-        if call.agent is None or call.name in self._exclude:
+        if call.agent is None or call.parent is not None or call.name in self._exclude:
             return review
         made = json.dumps([call.name, call.arguments], sort_keys=True)
         last, times = self._last.get(call.agent, ("", 0))

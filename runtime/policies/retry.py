@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Collection
 from typing import Final
 
@@ -30,17 +31,23 @@ def retry_policy(
     further one.
 
     A call that somebody approved of is for one run, and not made again. One that is stopped meanwhile ends with what it
-    came to last. Raises ValueError for less than one attempt.
+    came to last. Raises ValueError for less than one attempt, and for a `delay` or a `factor` that is no finite number
+    of at least zero; TypeError for a single name, which would stand for every part of it.
     """
     if attempts < 1:
         raise ValueError(f"a call takes at least one attempt, not {attempts}")
+    if not (0 <= delay < math.inf and 0 <= factor < math.inf):
+        raise ValueError(f"a wait is a finite number of seconds from zero on, not {delay}, and {factor} times as long")
+    if isinstance(tools, str):
+        raise TypeError(f"the tools are a collection of names: [{tools!r}], say")
+    further = range(attempts - 1)
 
     async def again(call: Invocation, next: Next[Outcome]) -> Outcome:
         outcome = await next()
         if call.name not in tools:
             return outcome
         pause = delay
-        for _ in range(attempts - 1):
+        for _ in further:
             if not isinstance(outcome, ToolFail) or not retryable(outcome) or await _stopped_within(call, pause):
                 break
             latest = await next()

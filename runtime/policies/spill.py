@@ -52,11 +52,14 @@ def spill_policy(
             return review
         try:
             place = await store.save(call.agent, call.name, text)
+            shortened = excerpt(text, place, max_inline_bytes)
         except Exception as error:
             logger.warning("The result of %s is large and stays whole: it cannot be saved: %s", call.name, error)
             return review
-        shortened = excerpt(text, place, max_inline_bytes)
-        return review if shortened is None else structs.replace(review, content=shortened)
+        if shortened is None:
+            logger.warning("The result of %s is large and stays whole: there is no room for its place", call.name)
+            return review
+        return structs.replace(review, content=shortened)
 
     return spill
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -23,20 +24,22 @@ class LocalSpill:
     """Keeps results beneath `root`; None: in a private folder of the system's for temporary files, made at first use.
 
     Each owner has a folder of its own (mode 0700), each result a file (0600) with a name that nobody can guess. A link
-    in the place of a folder is removed, not followed. Nothing is ever deleted.
+    in the place of a folder is removed, not followed; a folder there that belongs to another account is not used.
+    Nothing is ever deleted.
     """
 
     def __init__(self, root: str | os.PathLike[str] | None = None) -> None:
         self._root = None if root is None else Path(root)
 
     async def save(self, owner: str, name: str, text: str) -> str:
-        """Write the text; the file's path. Raises OSError, and leaves nothing then. Cancelled: it waits for the disk,
-        and the file may be there."""
+        """Write the text; the file's path. Raises OSError, and ValueError for a text without a UTF-8 form, and leaves
+        nothing then. Cancelled: it waits for the disk, and the file may be there."""
         return await trio.to_thread.run_sync(self._save, owner, name, text)
 
     def _save(self, owner: str, name: str, text: str) -> str:
         if self._root is None:
             self._root = Path(tempfile.mkdtemp(prefix="greenroom-spill-"))
+        written = text.encode()
         folder = self._root / f"session-{hashlib.sha256(owner.encode()).hexdigest()[:12]}"
         place = _open_folder(folder)
         try:
@@ -44,7 +47,7 @@ class LocalSpill:
             descriptor = os.open(file, NEW, 0o600, dir_fd=place)
             try:
                 with os.fdopen(descriptor, "wb") as opened:
-                    opened.write(text.encode())
+                    opened.write(written)
             except OSError:
                 os.unlink(file, dir_fd=place)
                 raise
@@ -58,4 +61,12 @@ def _open_folder(folder: Path) -> int:
     if folder.is_symlink():
         folder.unlink()
     folder.mkdir(mode=0o700, exist_ok=True)
-    return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        if os.fstat(place).st_uid != os.geteuid():
+            raise PermissionError(errno.EPERM, "it belongs to another account", str(folder))
+        os.fchmod(place, 0o700)  # it may have been there already
+    except OSError:
+        os.close(place)
+        raise
+    return place

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection
 from math import inf
 
-import trio
-
+from greenroom.protocol.errors import ToolError
 from greenroom.runtime.bus import Next
-from greenroom.runtime.patience import patient_scope
 from greenroom.runtime.pipeline.invocations import Invocation
-from greenroom.runtime.pipeline.outcomes import Outcome, ToolFail
+from greenroom.runtime.pipeline.outcomes import Outcome, failure
+from greenroom.runtime.tool import in_time
 
 __all__ = ["timeout_policy"]
 
@@ -31,14 +30,11 @@ def timeout_policy(
     async def within(call: Invocation, next: Next[Outcome]) -> Outcome:
         if tools is not None and call.name not in tools:
             return await next()
-        with patient_scope(seconds) if patience else trio.move_on_after(seconds) as scope:
-            outcome = await next()
-            if not scope.cancel_called:
-                return outcome
-        return ToolFail(
-            f"{call.name} was cancelled, since it took longer than {seconds:g} s: what it had done by then may stand; "
-            "ask it for less at a time.",
-            "TOOL_TIMEOUT",
-        )
+        try:
+            return await in_time(call.name, seconds, next, patience=patience)
+        except ToolError as error:
+            if error.code != "TOOL_TIMEOUT":
+                raise
+            return failure(error)
 
     return within

@@ -90,6 +90,50 @@ async def test_where_the_disk_is_full_the_text_stays_and_the_call_succeeds(
     assert "cannot be saved: [Errno 28]" in caplog.text
 
 
+class FarAway:
+    async def save(self, owner: str, name: str, text: str) -> str:
+        return "/far/" * CAP
+
+
+class Unspeakable:
+    async def save(self, owner: str, name: str, text: str) -> str:
+        return "/mnt/\udcff"
+
+
+@pytest.mark.parametrize(("store", "reason"), [(FarAway(), "no room"), (Unspeakable(), "surrogates not allowed")])
+async def test_where_the_place_cannot_be_told_the_text_stays_and_the_reason_is_logged(
+    runtime: Runtime, store: SpillStore, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    text = "x" * CAP
+    assert await shown(runtime, text, store) == (f'"{text}"', text)
+    assert reason in caplog.text
+
+
+async def test_a_folder_that_others_may_read_is_shut(tmp_path: Path) -> None:
+    store = LocalSpill(tmp_path)
+    folder = Path(await store.save("ada", "look", "first")).parent
+    folder.chmod(0o755)
+    await store.save("ada", "look", "second")
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+async def test_in_a_folder_of_another_account_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = LocalSpill(tmp_path)
+    folder = Path(await store.save("ada", "look", "first")).parent
+    monkeypatch.setattr(os, "geteuid", lambda: folder.stat().st_uid + 1)
+    with pytest.raises(PermissionError, match="another account"):
+        await store.save("ada", "look", "second")
+    assert len(inside(folder)) == 1
+
+
+async def test_a_text_that_cannot_be_written_leaves_no_file(tmp_path: Path) -> None:
+    store = LocalSpill(tmp_path)
+    folder = Path(await store.save("ada", "look", "first")).parent
+    with pytest.raises(UnicodeEncodeError):
+        await store.save("ada", "look", "lone \ud800")
+    assert len(inside(folder)) == 1
+
+
 async def test_what_nobody_owns_and_what_was_blocked_or_replaced_stays(caplog: pytest.LogCaptureFixture) -> None:
     track = Track()
     track.tool(lambda: "x" * CAP)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from greenroom.runtime.cancel import Cancel
 from greenroom.runtime.pipeline.approvals import Decision
 from greenroom.runtime.pipeline.verdicts import Ask
 from greenroom.runtime.policies import retry_policy, timeout_policy
+from greenroom.runtime.tools import Tool
 from tests.pipeline.track import Track
 
 
@@ -150,3 +152,61 @@ async def test_a_stop_ends_the_wait_for_the_next_attempt(track: Track, autojump_
         nursery.start_soon(later)
         assert await track.error(stop=stop) == "no route"
     assert trio.current_time() == 1
+
+
+@pytest.mark.parametrize("patience", [True, False])
+@pytest.mark.parametrize("own", [True, False])
+async def test_a_tool_that_fails_as_it_is_cancelled_has_timed_out(
+    track: Track, own: bool, patience: bool, autojump_clock: MockClock
+) -> None:
+    """Beside what was cancelled, in a group with it; by the tool's own deadline or a policy's."""
+
+    async def careless() -> None:
+        try:
+            await trio.sleep(3)
+        finally:
+            raise LookupError("there is nothing to close")
+
+    async def work() -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(careless)
+            await trio.sleep(3)
+
+    if own:
+        track.tools.add(Tool("t", work, timeout=2, patience=patience))
+    else:
+        track.bus.on("tools/execute", timeout_policy(2, patience=patience))
+        track.tool(work)
+    assert "took longer than 2 s" in await track.error()
+    assert track.outcome.code == "TOOL_TIMEOUT"
+    assert "post" in track.seen
+
+
+async def test_an_error_in_time_is_the_tools_own(track: Track, autojump_clock: MockClock) -> None:
+    track.bus.on("tools/execute", timeout_policy(2))
+    track.tools.add(Tool("t", Flaky(seconds=1, failures=9).work, timeout=2))
+    assert await track.error() == "no route"
+
+
+WRONG: list[dict[str, Any]] = [
+    {"attempts": 0},
+    {"delay": -1},
+    {"delay": math.nan},
+    {"delay": math.inf},
+    {"factor": -1},
+    {"factor": math.nan},
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=str)
+def test_what_no_attempt_could_wait_for_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"attempt|seconds"):
+        retry_policy(["t"], **wrong)
+
+
+def test_attempts_are_whole_and_tools_are_several() -> None:
+    part: Any = 2.5
+    with pytest.raises(TypeError):
+        retry_policy(["t"], attempts=part)
+    with pytest.raises(TypeError, match="names"):
+        retry_policy("fetch_all")

@@ -19,7 +19,7 @@ from greenroom.runtime.pipeline.approvals import ApprovalRequest, Decision
 from greenroom.runtime.pipeline.handling import Card
 from greenroom.runtime.pipeline.invocations import Invocation, Settled
 from greenroom.runtime.pipeline.outcomes import ToolOk
-from greenroom.runtime.pipeline.verdicts import Ask, Deny
+from greenroom.runtime.pipeline.verdicts import Ask, Block, Deny
 from greenroom.runtime.policies import CheckedRecorder, RepeatReminder, measure_tools
 from greenroom.runtime.tools import Tool
 from tests.pipeline.track import Log, Track
@@ -75,6 +75,26 @@ async def test_a_denied_call_counts_and_a_word_of_a_person_begins_anew() -> None
     assert all(settled.outcome.contexts == () for settled in track.results), "no agent, no reminder"
 
 
+async def test_what_a_tool_calls_by_itself_is_no_call_of_the_model() -> None:
+    """It neither comes between the model's calls nor counts as one, however often the tool makes it."""
+    async with open_runtime() as runtime:
+        runtime.bus.on("tools/post-execute", RepeatReminder())
+
+        async def look() -> None:
+            for _ in range(3):
+                await agent.context.tools.execute(ToolCall("inner", "peek", {}))
+
+        tools = [Tool("look", look), Tool("peek", lambda: None)]
+        calling = ProviderResult("", tools=(ToolCall("1", "look", {}),))
+        provider = ScriptedProvider([*[calling] * 4, ProviderResult("Enough.")])
+        agent = runtime.agents.add(Agent(provider, id="ada", tools=tools))
+        agent.context.messages.add(MessageInput("user", "Go."))
+        await agent.generate(limit=99)
+        said = [message.content for message in agent.context.messages.view() if message.role == "user"][1:]
+    (reminder,) = said
+    assert "the same call of look 3 times" in reminder
+
+
 # -------------------------------------------------------------------- invariants
 
 
@@ -118,6 +138,20 @@ def test_a_checked_recorder_raises_what_cannot_be() -> None:
         checked.called(call)
         with pytest.raises(InvariantError):
             checked.ended(Settled(call, outcome), None)
+
+
+async def test_what_could_not_be_recorded_is_not_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    track = Track()
+    track.pipeline.recorder = checked = CheckedRecorder(log := Log())
+    track.on(track.pipeline.pre_execute, lambda call: Ask())
+    track.tool(lambda: None)
+    log.full = "call"
+    with pytest.raises(OSError, match="full"):
+        await track.execute()
+    assert checked.open == 0
+    log.full = "asked"
+    assert await track.error() == "the disk is full"
+    assert (log.events, checked.open) == (["call 1", "result 1"], 0)
 
 
 # -------------------------------------------------------------------- figures
@@ -171,3 +205,24 @@ async def test_calls_are_counted_and_timed_and_nothing_of_their_arguments_told(a
     assert meter.made["greenroom.tool.calls"].measured == [(1, each) for each in names]
     assert meter.made["greenroom.tool.duration"].measured == list(zip([2, 2, 0], names, strict=True))
     assert meter.made["greenroom.tool.duration"].unit == "s"
+
+
+async def test_a_name_that_a_model_has_invented_is_no_attribute_however_its_call_ended() -> None:
+    track, meter = Track(), Meter()
+    measure_tools(track.bus, meter)
+    await track.tools.execute(ToolCall("1", "unreadable", {"a": float("nan")}))
+    track.on(track.pipeline.post_execute, lambda settled: Block("no"))
+    await track.error("blocked")
+    track.on(track.pipeline.pre_execute, lambda call: Deny("no"), prepend=True)
+    await track.error("denied")
+    told = [attributes["gen_ai.tool.name"] for _, attributes in meter.made["greenroom.tool.calls"].measured]
+    assert told == ["unknown"] * 3
+
+
+async def test_a_tool_that_is_there_is_named_whatever_it_raises() -> None:
+    track, meter = Track(), Meter()
+    measure_tools(track.bus, meter)
+    track.tool(lambda: track.tools.run("not-there", {}))
+    await track.error()
+    (_, (_, attributes)) = meter.made["greenroom.tool.calls"].measured
+    assert attributes == {"gen_ai.tool.name": "t", "error.type": "UNKNOWN_TOOL"}
