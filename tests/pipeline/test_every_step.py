@@ -6,7 +6,6 @@ from collections import Counter
 from pathlib import Path
 
 import trio
-import trio.testing
 from trio.testing import MockClock
 
 from greenroom.actors.approver import terminal_approver
