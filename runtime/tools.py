@@ -47,6 +47,10 @@ from greenroom.runtime.tool import MalformedCall, Tool, accepted
 
 __all__ = ["Tool", "ToolManager", "tool_function"]
 
+MOST_NESTED: Final = 16
+"""How many calls may stand within each other while there is a policy. A tool that calls itself without an end would
+exhaust the interpreter's stack in the middle of a stage."""
+
 RESERVED: Final = "workflow"
 """The name of the tool that runs workflows. Wrapped as a function of a workflow, it would let a run start itself."""
 
@@ -149,7 +153,9 @@ class ToolManager:
         as ABORTED, once it is set, and lets nothing else begin.
 
         While there is a policy, calls of a batch run beside each other only if their tools are `concurrent`
-        (`Handling`), and results come in order. Raises then what a recorder raises, and an `InvariantError`.
+        (`Handling`), results come in order, and no call runs a tool that has taken the place of the one there was when
+        it came (TOOL_CHANGED), nor within more than 16 others (DEPTH). Raises then what a recorder raises, and an
+        `InvariantError`.
         """
         pipeline = self._policies(stop)
         if isinstance(calls, ToolCall):
@@ -226,8 +232,23 @@ class ToolManager:
         registered = self._registered.get(call.name)
 
         async def body(args: Any) -> Any:
-            if call.name not in self._registered:
+            now = self._registered.get(call.name)
+            if now is None:
                 raise ToolError("UNKNOWN_TOOL", f"tool not found: {call.name}", {"tool": call.name})
+            if registered is not None and now.tool is not registered.tool:
+                raise ToolError(
+                    "TOOL_CHANGED",
+                    f"{call.name} was not run: another tool of this name has come since the call was made. Look at what"
+                    " it does now, and make the call anew.",
+                    {"tool": call.name},
+                )
+            if invocation.depth > MOST_NESTED:
+                raise ToolError(
+                    "DEPTH",
+                    f"{call.name} would run {invocation.depth} calls deep, and {MOST_NESTED} are allowed: do the work"
+                    " here instead of nesting it further.",
+                    {"tool": call.name, "depth": invocation.depth, "max": MOST_NESTED},
+                )
             try:
                 return await self._run(call.name, args, call.caller)
             except MalformedCall as error:

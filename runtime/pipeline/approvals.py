@@ -75,7 +75,8 @@ class Approvals:
     async def decide(
         self, call: Invocation, reason: str | None, card: Callable[[], Card], recorder: Recorder | None
     ) -> Decision:
-        """Ask, and come to a decision whatever the listeners do. Cancelled: recorded as `cancelled`, and raised."""
+        """Ask, and come to a decision whatever the listeners do; it waits as long as they do. Cancelled: recorded as
+        `cancelled`, and raised."""
         request = ApprovalRequest(id=uuid4().hex, call=call, card=card(), reason=reason)
         if recorder is not None:
             recorder.asked(request)
@@ -93,14 +94,15 @@ class Approvals:
         if not self.delegated and current_lineage().delegated:
             return Decision("unavailable", DELEGATED)
         decision: object = None
-        with trio.CancelScope() as scope:
-            close = request.call.on_stop(scope.cancel)
-            try:
-                decision = await self._dispatch(request, _nobody)
-            except Exception as error:
-                decision = Decision("unavailable", error_text(error))
-            finally:
-                close()
+        try:
+            with trio.CancelScope() as scope:
+                close = request.call.on_stop(scope.cancel)
+                try:
+                    decision = await self._dispatch(request, _nobody)
+                finally:
+                    close()
+        except Exception as error:  # also what failed of a group of which the rest was cancelled
+            decision = Decision("unavailable", error_text(error))
         if request.call.stopped:  # whatever came meanwhile came late
             return Decision("cancelled")
         if isinstance(decision, Decision) and decision.kind in get_args(Kind):

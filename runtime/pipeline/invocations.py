@@ -45,6 +45,11 @@ class Invocation(Struct, frozen=True, eq=False, kw_only=True, weakref=True):
         return self.call_id if self.parent is None else self.parent.root_id
 
     @property
+    def depth(self) -> int:
+        """Within how many calls it was made."""
+        return 0 if self.parent is None else self.parent.depth + 1
+
+    @property
     def stopped(self) -> bool:
         """Whether it was told to stop."""
         return self.stop is not None and self.stop.is_set()

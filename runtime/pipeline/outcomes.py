@@ -49,8 +49,9 @@ class ToolFail(Outcome, frozen=True):
 
     message: str
     code: str = "TOOL"
-    """For programs: DENIED, ABORTED, ABORTED_BEFORE_DISPATCH, TOOL_TIMEOUT, UNKNOWN_TOOL, INVALID_ARGS,
-    INVALID_TOOL_OUTPUT, GRANT_SPENT, the code of the `GreenroomError` that was raised, or TOOL for what else was."""
+    """For programs: DENIED, ABORTED, ABORTED_BEFORE_DISPATCH, TOOL_TIMEOUT, UNKNOWN_TOOL, TOOL_CHANGED, DEPTH,
+    INVALID_ARGS, INVALID_TOOL_OUTPUT, GRANT_SPENT, the code of the `GreenroomError` that was raised, or TOOL for what
+    else was."""
     cause: Exception | None = None
     """What was raised, if something was; it stays in this process."""
 

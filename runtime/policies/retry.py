@@ -14,7 +14,9 @@ from greenroom.runtime.pipeline.outcomes import Outcome, ToolFail
 
 __all__ = ["FINAL", "retry_policy"]
 
-FINAL: Final = frozenset({"ABORTED", "ABORTED_BEFORE_DISPATCH", "DENIED", "INVALID_ARGS", "UNKNOWN_TOOL"})
+FINAL: Final = frozenset(
+    {"ABORTED", "ABORTED_BEFORE_DISPATCH", "DENIED", "DEPTH", "INVALID_ARGS", "TOOL_CHANGED", "UNKNOWN_TOOL"}
+)
 """What no further attempt would change."""
 
 

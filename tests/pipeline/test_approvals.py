@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -66,6 +67,26 @@ async def test_what_was_approved_may_still_be_guarded(track: Track) -> None:
     assert await track.error() == "The call was not run: it is guarded"
 
 
+@pytest.mark.parametrize("same", [True, False])
+async def test_a_grant_is_for_the_tool_that_was_asked_about(track: Track, same: bool) -> None:
+    """While a person reads of one tool, another may take its name: a server that is mounted again, say."""
+    ran: list[str] = []
+    shown = Tool("t", lambda: ran.append("shown"))
+    track.tools.add(shown)
+
+    async def approve(request: ApprovalRequest, next: Next[Decision]) -> Decision:
+        track.tools.add(shown if same else Tool("t", lambda: ran.append("other")))
+        return Decision("allowed-once")
+
+    track.bus.on(track.pipeline.approvals.event, approve)
+    if same:
+        await track.value()
+    else:
+        assert "another tool of this name" in await track.error()
+        assert track.outcome.code == "TOOL_CHANGED"
+    assert ran == (["shown"] if same else [])
+
+
 @pytest.mark.case("pipeline", 14)
 async def test_where_nobody_is_there_to_ask_the_call_is_denied(track: Track) -> None:
     assert "nobody is there to ask" in await track.error()
@@ -108,6 +129,29 @@ async def test_a_stop_ends_the_question_and_no_late_answer_counts(track: Track, 
         await track.error(stop=stop)
     assert track.outcome.code == "ABORTED_BEFORE_DISPATCH"
     assert track.log.events == ["call 1", "asked 1", "decided 1 cancelled", "result 1"]
+
+
+async def test_a_stop_is_one_though_a_part_of_who_decides_fails_at_it(track: Track, autojump_clock: MockClock) -> None:
+    async def careless() -> None:
+        try:
+            await trio.sleep(9)
+        finally:
+            raise LookupError("there is nothing to close")
+
+    async def approve(request: ApprovalRequest, next: Next[Decision]) -> Decision:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(careless)
+            nursery.start_soon(trio.sleep, 9)
+        return Decision("allowed-once")
+
+    track.bus.on(track.pipeline.approvals.event, approve)
+    stop = Cancel()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(partial(track.execute, stop=stop))
+        await trio.testing.wait_all_tasks_blocked()
+        stop.set()
+    assert track.log.events == ["call 1", "asked 1", "decided 1 cancelled", "result 1"]
+    assert track.outcome.code == "ABORTED_BEFORE_DISPATCH"
 
 
 async def test_a_granted_call_runs_once_however_often_a_policy_tries(track: Track) -> None:

@@ -21,7 +21,7 @@ from greenroom.runtime.pipeline.invocations import Invocation, Settled
 from greenroom.runtime.pipeline.outcomes import Outcome, ToolFail, ToolOk
 from greenroom.runtime.pipeline.pipeline import Pipeline
 from greenroom.runtime.pipeline.verdicts import Accept, Block, Review
-from greenroom.runtime.policies import retry_policy
+from greenroom.runtime.policies import CheckedRecorder, retry_policy
 from greenroom.runtime.tools import Tool, ToolManager
 from tests.pipeline.track import Log, Track, call
 
@@ -197,6 +197,18 @@ async def test_a_stop_reaches_the_tool_though_a_policy_fails_at_it(track: Track,
         await track.error(stop=stop)
     assert track.outcome.code == "ABORTED"
     assert trio.current_time() == pytest.approx(1), "nobody waited for the tool"
+
+
+async def test_a_tool_that_calls_itself_without_an_end_is_ended(track: Track) -> None:
+    track.pipeline.recorder = checked = CheckedRecorder(track.log)
+
+    async def again() -> str:
+        result = await track.execute()
+        return result.error if isinstance(result, ToolFailure) else result.value
+
+    track.tool(again)
+    assert "17 calls deep, and 16 are allowed" in await track.value()
+    assert (len(track.results), checked.open) == (18, 0)
 
 
 # -------------------------------------------------------------------- who takes it down
