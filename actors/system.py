@@ -15,7 +15,7 @@ import msgspec
 from greenroom.actors.agent import AgentManager
 from greenroom.actors.gateway import Access, Gateway, GatewayLimits, Mount, Services, open_gateway
 from greenroom.actors.remote import RemoteServices
-from greenroom.actors.session import SessionManager
+from greenroom.actors.session import JournalPersistence, Persistence, SessionManager
 from greenroom.actors.terminal import (
     ASKS,
     TERMINALS,
@@ -174,6 +174,7 @@ async def open_runtime(
     cap: int | None = None,
     store: TerminalStore | None = None,
     workflow_store: WorkflowStore | None = None,
+    session_persistence: Persistence | None = None,
     functions: Mapping[str, object] | None = None,
     error: ErrorHandler | None = None,
     wall_clock: Callable[[], float] = time.time,
@@ -183,10 +184,10 @@ async def open_runtime(
 
     `timeout` is how many seconds a form may stay unanswered where its terminal or its ask says nothing else (None: for
     ever), `cap` how many forms a terminal may hold. `store` keeps terminals' own settings (default: the journal, if
-    there is one), `workflow_store` the runs of workflows (likewise); `functions` are the behaviours of their tasks.
-    `error(exception, event)` hears what listeners raise. `wall_clock` dates records, in seconds since 1970. `tune_gc`
-    raises the thresholds of Python's garbage collector, for programs with many thousands of live asks; they are put
-    back at the end.
+    there is one), `workflow_store` the runs of workflows and `session_persistence` the logs of agents (likewise);
+    `functions` are the behaviours of the runs' tasks. `error(exception, event)` hears what listeners raise.
+    `wall_clock` dates records, in seconds since 1970. `tune_gc` raises the thresholds of Python's garbage collector,
+    for programs with many thousands of live asks; they are put back at the end.
 
     `data` is the file of the journal (`:memory:` for one that ends with the block), in which durable asks are recorded;
     without it there is none. Raises JournalError if it cannot be used: OWNED (context `pid`) if another process writes
@@ -204,7 +205,9 @@ async def open_runtime(
                 journal = await open_journal(tree, data, tables=(ASKS, TERMINALS, *RUN_TABLES), wall_clock=wall_clock)
                 durable = await open_durable_asks(journal)
                 store = store or JournalTerminalStore(journal)
-            sessions = SessionManager(tree, wall_clock=wall_clock)
+            if session_persistence is None and journal is not None:
+                session_persistence = JournalPersistence(journal)
+            sessions = SessionManager(tree, persistence=session_persistence, wall_clock=wall_clock)
             terminals = TerminalManager(
                 tree, store=store, durable=durable, timeout=timeout, cap=cap, error=error, wall_clock=wall_clock
             )

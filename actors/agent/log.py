@@ -9,7 +9,6 @@ from typing import final
 
 from trio.lowlevel import Task, current_task
 
-from greenroom.actors.agent.messages import readable
 from greenroom.actors.session import Session
 from greenroom.protocol.agents import ChatMessage
 from greenroom.protocol.errors import GreenroomError, InvariantError
@@ -34,7 +33,7 @@ from greenroom.protocol.sessions.repair import UNKNOWN
 from greenroom.runtime.pipeline.approvals import ApprovalRequest, Decision
 from greenroom.runtime.pipeline.execution import ABORTED_BEFORE
 from greenroom.runtime.pipeline.invocations import Invocation
-from greenroom.runtime.pipeline.outcomes import Outcome, ToolFail, error_text
+from greenroom.runtime.pipeline.outcomes import Outcome, ToolFail, error_text, legible
 
 __all__ = ["TurnLog"]
 
@@ -125,7 +124,7 @@ class TurnLog:
     def cut_off(self, text: str) -> None:
         """An answer was stopped, or failed, when this much of it could be seen."""
         if self._session is not None and text and self._session.order.batch is None:
-            self._session.append("assistant/message", AssistantMessage(readable(text), interrupted=True))
+            self._session.append("assistant/message", AssistantMessage(legible(text), interrupted=True))
 
     # ---------------------------------------------------------------- calls
 
@@ -140,7 +139,7 @@ class TurnLog:
     def refused(self, position: int, error: str) -> None:
         """A call that the pipeline is not given."""
         if self._session is not None:
-            self._pair(self._session, position, ErrorInfo("DENIED", readable(error)))
+            self._pair(self._session, position, ErrorInfo("DENIED", legible(error)))
 
     def result(self, position: int, outcome: Outcome | None) -> ChatMessage | None:
         """The message with which the call is answered; one that never began is answered now.
@@ -222,8 +221,8 @@ class TurnLog:
 
 def _info(error: Exception) -> ErrorInfo:
     code = error.code if isinstance(error, GreenroomError) else type(error).__name__
-    return ErrorInfo(code, readable(error_text(error)))
+    return ErrorInfo(code, error_text(error))
 
 
 def _optional(text: str | None) -> str | None:
-    return None if text is None else readable(text)
+    return None if text is None else legible(text)

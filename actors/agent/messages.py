@@ -10,9 +10,10 @@ from greenroom.protocol.errors import ConversationError
 from greenroom.protocol.schemas import NotJson
 from greenroom.protocol.sessions import AssistantMessage, CallBlock, Replace, UserMessage, message_id
 from greenroom.protocol.tools import ToolCall
+from greenroom.runtime.pipeline.outcomes import legible
 from greenroom.runtime.pipeline.snapshot import snapshot
 
-__all__ = ["LoggedMessages", "readable"]
+__all__ = ["LoggedMessages"]
 
 
 @final
@@ -34,7 +35,7 @@ class LoggedMessages:
             case "user":
                 event = session.append("user/message", UserMessage(message.content, message.images))
             case "assistant":
-                answer = AssistantMessage(readable(message.content), tuple(map(_block, message.calls)))
+                answer = AssistantMessage(legible(message.content), tuple(map(_block, message.calls)))
                 event = session.append("assistant/message", answer)
             case role:
                 raise ConversationError(
@@ -71,12 +72,7 @@ class LoggedMessages:
         return Section(message_id(session.id, event.seq), section.summary, section.messages)
 
 
-def readable(text: str) -> str:
-    """The text without half characters, which no log takes. What a model says has to be logged, whatever it is."""
-    return text.encode("utf-8", "replace").decode("utf-8")
-
-
 def _block(call: ToolCall) -> CallBlock:
     """The call as it is logged: with no arguments where they are none that could be kept, nor carried out."""
     arguments = snapshot(call.arguments)
-    return CallBlock(readable(call.id), readable(call.name), {} if isinstance(arguments, NotJson) else arguments)
+    return CallBlock(legible(call.id), legible(call.name), {} if isinstance(arguments, NotJson) else arguments)

@@ -25,6 +25,7 @@ COMMANDS: Final = {
     "runs": "commands.runs",
     "show": "commands.runs",
     "logs": "commands.runs",
+    "log": "commands.logging",
     "signal": "commands.runs",
     "resume": "commands.running",
     "cancel": "commands.runs",

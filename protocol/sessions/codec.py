@@ -38,21 +38,22 @@ def decode_event(raw: bytes) -> SessionEvent:
         raise _corrupt(f"an event cannot be read: {error}") from None
 
 
-def decode_header(raw: bytes, id: str) -> SessionHeader:
-    """The header that JSON spells, of the session of that id. Raises SessionError CORRUPT, UNSUPPORTED."""
+def decode_header(raw: bytes, id: str | None = None) -> SessionHeader:
+    """The header that JSON spells, of the session of that id if one is given. Raises SessionError CORRUPT,
+    UNSUPPORTED."""
     try:
         version = _versioned.decode(raw).version
         if version != VERSION:
             raise SessionError(
                 "UNSUPPORTED",
-                f"The log of the session {id} is of version {version}, and this program knows version {VERSION}. Use "
-                "the greenroom that wrote it.",
+                f"This log is of version {version}, and this program knows version {VERSION}. Use the greenroom that "
+                "wrote it.",
                 {"session": id, "version": version, "known": VERSION},
             )
         header = _header.decode(raw)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise _corrupt(f"its header cannot be read: {error}") from None
-    if header.id != id:
+    if id is not None and header.id != id:
         raise _corrupt(f"it is the log of another session, {header.id}")
     return header
 

@@ -20,7 +20,7 @@ VERSION: Final = 1
 class SessionHeader(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """What is fixed of a session when it is made."""
 
-    version: int = msgspec.field(default=VERSION)
+    version: int = msgspec.field(default_factory=lambda: VERSION)  # no constant: those are left out of the JSON
     id: str
     created_at: int
     """Milliseconds since 1970."""

@@ -13,7 +13,7 @@ from .actors.providers import ScriptedProvider, ScriptedTurn
 from .actors.providers.settings import ModelSettings
 from .actors.relation import RelationManager
 from .actors.remote import Lookups, RemoteServices, remote
-from .actors.session import Session, SessionManager
+from .actors.session import JsonlPersistence, Session, SessionManager
 from .actors.system import Runtime, open_runtime
 from .actors.terminal import MemoryTerminalStore, Terminal, TerminalManager, TerminalStore
 from .actors.toolbox.agent import agent_tool
@@ -179,6 +179,7 @@ __all__ = [
     "GreenroomError",
     "Handling",
     "Invocation",
+    "JsonlPersistence",
     "Leaf",
     "LocalSpill",
     "Lookups",

@@ -137,7 +137,7 @@ async def test_an_answer_that_fails_ends_the_turn_as_an_error(desk: Desk) -> Non
         await agent.generate()
     assert shown(agent)[3:] == ["assistant half ...", "step/end", "turn/end error"]
     end = session_of(agent).event(session_of(agent).last)
-    assert (end.data.error.code, end.data.error.message) == ("SERVER", "it ? broke")
+    assert (end.data.error.code, end.data.error.message) == ("SERVER", "it \\ud800 broke")
 
 
 async def test_a_turn_that_uses_up_its_steps_says_so(desk: Desk) -> None:
@@ -330,7 +330,7 @@ async def test_what_a_model_says_is_logged_whatever_it_is(desk: Desk, arguments:
     call = ToolCall("\ud800", "look", arguments)
     agent = await desk.agent(ProviderResult("half \udfff", tools=(call,)), DONE, tools=tools("look"))
     await agent.generate()
-    assert shown(agent)[3:6] == ["assistant half ?", "call look 0", "result look 0 INVALID_ARGS"]
+    assert shown(agent)[3:6] == ["assistant half \\udfff", "call look 0", "result look 0 INVALID_ARGS"]
 
 
 async def test_what_a_policy_tells_the_model_is_logged_as_context(desk: Desk) -> None:
