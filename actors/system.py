@@ -16,6 +16,7 @@ from greenroom.actors.agent import AgentManager
 from greenroom.actors.gateway import Access, Gateway, GatewayLimits, Mount, Services, open_gateway
 from greenroom.actors.remote import RemoteServices
 from greenroom.actors.session import JournalPersistence, Persistence, SessionManager
+from greenroom.actors.subagent import Subagents
 from greenroom.actors.terminal import (
     ASKS,
     TERMINALS,
@@ -25,6 +26,7 @@ from greenroom.actors.terminal import (
     TerminalStore,
     open_durable_asks,
 )
+from greenroom.actors.toolbox.report import report_tool
 from greenroom.actors.workflow import RUN_TABLES, JournalWorkflowStore, WorkflowManager, WorkflowRunner, WorkflowStore
 from greenroom.actors.workflow.owners import owner_of_run, run_of
 from greenroom.protocol.emitter import ErrorHandler
@@ -67,6 +69,8 @@ class Runtime:
         """What runs through phases and tasks: `await runtime.workflows.run(...)`, or `start(...)`."""
         self.agents = AgentManager(tree)
         """The agents at the top; each may have others beneath it."""
+        self.subagents = Subagents(tree, report=report_tool)
+        """Agents that agents give work to, for one task or for as long as they live."""
         self.tools = tools
         """What the gateway offers to those who may call tools; empty until tools are added."""
         self.sessions = sessions

@@ -15,7 +15,9 @@
     ├── RelationError            INVALID UNKNOWN_RELATION NOT_THROUGH
     ├── WorkspaceError           MODALITY RANGE PATTERN UNMATCHED AMBIGUOUS SURROGATE PATH CHANGED LIMIT IO
     ├── AgentError               CONCURRENCY UNKNOWN EXISTS PLACE PARTIAL SESSION INPUT INBOX_FULL
-    │   └── AgentJobError        a job that ended before its agent was done; `partial` has the result
+    │   ├── AgentJobError        a job that ended before its agent was done; `partial` has the result
+    │   └── SubagentError        UNSUPPORTED_CAPABILITY NOT_COMPLETED NOT_RESUMABLE ACTIVATION_CLOSING UNAUTHORIZED
+    │                            PARENT_UNAVAILABLE PERSISTENCE_UNAVAILABLE LIMIT
     ├── ConversationError        SUMMARIZER SECTIONS LOGGED
     ├── ProviderError            AUTH REQUEST RATE OVERLOAD SERVER TIMEOUT NETWORK TRUNCATED PROTOCOL ABORTED
     ├── JournalError             OWNED FOREIGN NEWER CORRUPT READONLY FULL IO BUSY REFUSED STALE ENDED GAP CLOSED
@@ -63,6 +65,7 @@ __all__ = [
     "RpcError",
     "SeamError",
     "SessionError",
+    "SubagentError",
     "TerminalDeadlock",
     "TerminalError",
     "ToolDeadlock",
@@ -177,6 +180,16 @@ class AgentJobError(AgentError):
 
     partial: AgentResult | None = None
     """What there is of the result."""
+
+
+class SubagentError(AgentError):
+    """A sub-agent that cannot be begun, reached or waited for.
+
+    UNSUPPORTED_CAPABILITY (its provider cannot do what is asked for), LIMIT (its parent has too many at work),
+    PARENT_UNAVAILABLE (there is no agent above it to be told, or none any more), NOT_COMPLETED (it ended before it was
+    done), UNAUTHORIZED (whoever calls is not above it), NOT_RESUMABLE (it works on one task and takes no more),
+    ACTIVATION_CLOSING (it is ending), PERSISTENCE_UNAVAILABLE (it has ended, and nothing of it is stored).
+    """
 
 
 class ConversationError(GreenroomError):

@@ -67,6 +67,21 @@ def test_an_inbox_is_used_as_the_documentation_shows(tmp_path: Path) -> None:
     assert done.stdout == "Planned.\nNotes written.\n"
 
 
+def test_a_subagent_goes_on_by_itself_as_the_documentation_shows(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "subagents.md").read_text("utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    script = tmp_path / "subagents.py"
+    script.write_text(code, "utf-8")
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    asked, begun, on_it, finished, what, answer = done.stdout.splitlines()
+    assert begun.startswith('tool: {"subagentId":"reader-')
+    assert finished.endswith("(changes) has finished:")
+    assert what == "`open` takes no mode any more."
+    assert (asked, on_it) == ("user: Which version is next?", "assistant: The reader is on it.")
+    assert answer == "assistant: We need a major version."
+
+
 def test_a_policy_is_added_as_the_documentation_shows(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "policies.md").read_text("utf-8")
     code = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0]

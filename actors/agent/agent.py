@@ -176,6 +176,11 @@ class Agent(Actor):
         """`running` while any run is; else how the last one ended (`done` also if it was stopped), `idle` before it."""
         return "running" if self._runs else self._status
 
+    @property
+    def draining(self) -> bool:
+        """Its runs were told to stop, and have not ended yet."""
+        return bool(self._runs) and all(run.stopped for run in self._runs)
+
     def stream(self, **options: Unpack[RunOptions]) -> AgentRun:
         """A run to be started by `async with`; see `AgentRun`."""
         return AgentRun(self, self._settings(options))

@@ -44,6 +44,8 @@ class AgentContext:
         self.instructions = instructions or InstructionManager()
         self.workspaces = workspaces
         self.conversations = conversations or ConversationManager()
+        self.pinned: frozenset[str] = frozenset()
+        """The names of tools that no scope hides."""
         self._scope = scope
         if self.conversations.active is None:
             self.conversations.add()
@@ -71,7 +73,9 @@ class AgentContext:
         """The tools that are offered now."""
         offered = self.tools.definitions()
         names = None if self._scope is None else self._scope.tools
-        return offered if names is None else [each for each in offered if each.name in names]
+        return (
+            offered if names is None else [each for each in offered if each.name in names or each.name in self.pinned]
+        )
 
     async def build(
         self, format: PromptFormat | None = None, *, conversation: Conversation | None = None

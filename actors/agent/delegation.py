@@ -17,7 +17,7 @@ from greenroom.runtime.lineage import current_lineage
 from greenroom.runtime.ref import Ref
 from greenroom.runtime.tree import Tree, free_place
 
-__all__ = ["Delegations", "delegate"]
+__all__ = ["Delegations", "delegate", "host", "party"]
 
 
 @final
@@ -46,9 +46,7 @@ async def delegate(agent: Agent, *, tree: Tree | None = None, budget: Budget | N
     caller outside of every tree, where none was given. However it ends, also by cancellation, nothing is left of the
     agent and of what is beneath it.
     """
-    place = _place(tree).add(agent)
-    if above := [each.actor for each in _above(place) if isinstance(each.actor, Agent)]:
-        _Reporter(agent, above)
+    place = host(agent, party(tree))
     try:
         return await agent.generate(budget=budget)
     finally:
@@ -56,7 +54,19 @@ async def delegate(agent: Agent, *, tree: Tree | None = None, budget: Budget | N
             await place.stop()
 
 
-def _place(tree: Tree | None) -> Delegations:
+def host(agent: Agent, caller: Ref) -> Ref:
+    """Let the agent live at `<the caller's path>/delegations/<number>`, until it is stopped or the caller ends.
+
+    The agents above hear of it by their `progress` events. Raises ActorError STOPPED if the caller stops or has ended.
+    """
+    place = _place(caller).add(agent)
+    if above := [each.actor for each in _above(place) if isinstance(each.actor, Agent)]:
+        _Reporter(agent, above)
+    return place
+
+
+def party(tree: Tree | None) -> Ref:
+    """The actor that the running code is part of, or else the root of `tree`. Raises AgentError PLACE without both."""
     node = current_node()
     caller = None if node is None else node.place
     if caller is None:
@@ -65,7 +75,11 @@ def _place(tree: Tree | None) -> Delegations:
                 "PLACE",
                 "This delegation would live nowhere: let an agent or another actor call, or say in which `tree`.",
             )
-        caller = tree.root
+        return tree.root
+    return caller
+
+
+def _place(caller: Ref) -> Delegations:
     for child in (caller.children or {}).values():
         if isinstance(child.actor, Delegations) and child.alive:
             return child.actor

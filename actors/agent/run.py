@@ -30,7 +30,7 @@ from greenroom.runtime.waits import Node, Wait, find_circle
 if TYPE_CHECKING:
     from greenroom.actors.agent.agent import Agent
 
-__all__ = ["RUN", "AgentRun", "RunEvents", "RunOptions", "current_run"]
+__all__ = ["RUN", "AgentRun", "RunEvents", "RunOptions", "current_agent", "current_run"]
 
 RUN: ContextVar[AgentRun | None] = ContextVar("greenroom_agent_run", default=None)
 """Set by the agent, for the run's own task and so for all that is started in it."""
@@ -39,6 +39,12 @@ RUN: ContextVar[AgentRun | None] = ContextVar("greenroom_agent_run", default=Non
 def current_run() -> AgentRun | None:
     """The innermost run of an agent that the code is part of, over calls, nested workflows and their tasks."""
     return RUN.get()
+
+
+def current_agent() -> Agent | None:
+    """The agent in whose run the code is; see `current_run`."""
+    run = RUN.get()
+    return None if run is None else run.agent
 
 
 class RunOptions(TypedDict, total=False):

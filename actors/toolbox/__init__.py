@@ -14,8 +14,13 @@ from greenroom.actors.toolbox.file_tools import file_tools
 from greenroom.actors.toolbox.glob import glob_tool
 from greenroom.actors.toolbox.grep import grep_tool
 from greenroom.actors.toolbox.infer import infer_tool
+from greenroom.actors.toolbox.interrupt_agent import interrupt_agent_tool
+from greenroom.actors.toolbox.list_agents import list_agents_tool
 from greenroom.actors.toolbox.read import read_tool
 from greenroom.actors.toolbox.relation import infer_relation_code, relation_tool
+from greenroom.actors.toolbox.report import report_tool
+from greenroom.actors.toolbox.send_message import send_message_tool
+from greenroom.actors.toolbox.subagent import subagent_tool
 from greenroom.actors.toolbox.workflow import agent_function, workflow_functions, workflow_tool
 from greenroom.actors.toolbox.workspace import workspace_tool
 from greenroom.actors.toolbox.write import write_tool
@@ -39,8 +44,13 @@ __all__ = [
     "infer_relation_code",
     "infer_terminal_code",
     "infer_tool",
+    "interrupt_agent_tool",
+    "list_agents_tool",
     "read_tool",
     "relation_tool",
+    "report_tool",
+    "send_message_tool",
+    "subagent_tool",
     "workflow_functions",
     "workflow_tool",
     "workspace_tool",

@@ -1,6 +1,15 @@
 """Agents as others see them: messages, usage, results, and what goes to a provider and comes back."""
 
 from greenroom.protocol.agents.authority import Authority, Rule, Verdict
+from greenroom.protocol.agents.children import (
+    MAX_DIAGNOSTIC,
+    ChildAccepted,
+    ChildInfo,
+    ChildRequest,
+    ChildResult,
+    ChildStatus,
+    StopReason,
+)
 from greenroom.protocol.agents.conversations import (
     CONVERSATION_RECAP_PREFIX,
     ConversationSnapshot,
@@ -35,6 +44,7 @@ from greenroom.protocol.agents.usage import Budget, Usage, Window
 
 __all__ = [
     "CONVERSATION_RECAP_PREFIX",
+    "MAX_DIAGNOSTIC",
     "UNITS_A_TOKEN",
     "AgentChunk",
     "AgentJob",
@@ -42,6 +52,11 @@ __all__ = [
     "Authority",
     "Budget",
     "ChatMessage",
+    "ChildAccepted",
+    "ChildInfo",
+    "ChildRequest",
+    "ChildResult",
+    "ChildStatus",
     "ConversationSnapshot",
     "Delta",
     "InboxKind",
@@ -59,6 +74,7 @@ __all__ = [
     "Scope",
     "ScopeManager",
     "Section",
+    "StopReason",
     "ThinkChunk",
     "ThinkSplitter",
     "TokenChunk",

@@ -14,6 +14,7 @@ from .actors.providers.settings import ModelSettings
 from .actors.relation import RelationManager
 from .actors.remote import Lookups, RemoteServices, remote
 from .actors.session import JsonlPersistence, Session, SessionManager
+from .actors.subagent import ChildProvider, ChildSpec, ForkProvider, SpawnProvider, Subagents
 from .actors.system import Runtime, open_runtime
 from .actors.terminal import MemoryTerminalStore, Terminal, TerminalManager, TerminalStore
 from .actors.toolbox.agent import agent_tool
@@ -30,8 +31,13 @@ from .actors.toolbox.file_tools import file_tools
 from .actors.toolbox.glob import glob_tool
 from .actors.toolbox.grep import grep_tool
 from .actors.toolbox.infer import infer_tool
+from .actors.toolbox.interrupt_agent import interrupt_agent_tool
+from .actors.toolbox.list_agents import list_agents_tool
 from .actors.toolbox.read import read_tool
 from .actors.toolbox.relation import relation_tool
+from .actors.toolbox.report import report_tool
+from .actors.toolbox.send_message import send_message_tool
+from .actors.toolbox.subagent import subagent_tool
 from .actors.toolbox.workflow import agent_function, workflow_functions, workflow_tool
 from .actors.toolbox.workspace import workspace_tool
 from .actors.toolbox.write import write_tool
@@ -48,10 +54,16 @@ from .actors.workflow import (
 from .actors.workspace import Workspace, WorkspaceManager
 from .protocol.access import Grants
 from .protocol.agents import (
+    AgentJob,
     AgentResult,
     Authority,
     Budget,
     ChatMessage,
+    ChildAccepted,
+    ChildInfo,
+    ChildRequest,
+    ChildResult,
+    InboxMessage,
     MessageInput,
     Progress,
     ProviderResult,
@@ -79,6 +91,7 @@ from .protocol.errors import (
     RpcError,
     SeamError,
     SessionError,
+    SubagentError,
     TerminalDeadlock,
     TerminalError,
     ToolDeadlock,
@@ -137,6 +150,7 @@ __all__ = [
     "ActorError",
     "Agent",
     "AgentError",
+    "AgentJob",
     "AgentJobError",
     "AgentRegistry",
     "AgentResult",
@@ -156,6 +170,12 @@ __all__ = [
     "Card",
     "ChatMessage",
     "CheckedRecorder",
+    "ChildAccepted",
+    "ChildInfo",
+    "ChildProvider",
+    "ChildRequest",
+    "ChildResult",
+    "ChildSpec",
     "Client",
     "Condition",
     "ConfigError",
@@ -170,6 +190,7 @@ __all__ = [
     "EditIntent",
     "FieldError",
     "FileObserved",
+    "ForkProvider",
     "Form",
     "FormError",
     "FormSchema",
@@ -178,6 +199,7 @@ __all__ = [
     "Grants",
     "GreenroomError",
     "Handling",
+    "InboxMessage",
     "Invocation",
     "JsonlPersistence",
     "Leaf",
@@ -229,7 +251,10 @@ __all__ = [
     "SessionHeader",
     "SessionManager",
     "Settled",
+    "SpawnProvider",
     "SpillStore",
+    "SubagentError",
+    "Subagents",
     "TaskController",
     "Terminal",
     "TerminalDeadlock",
@@ -296,7 +321,9 @@ __all__ = [
     "infer_schema",
     "infer_terminal_code",
     "infer_tool",
+    "interrupt_agent_tool",
     "json_driver",
+    "list_agents_tool",
     "mcp_endpoint",
     "mcp_server",
     "measure_tools",
@@ -311,11 +338,14 @@ __all__ = [
     "read_tool",
     "relation_tool",
     "remote",
+    "report_tool",
     "retry_policy",
     "run_tree",
+    "send_message_tool",
     "serve_stdio",
     "spill_policy",
     "sqlite_driver",
+    "subagent_tool",
     "terminal_approver",
     "terminal_routes",
     "thaw",

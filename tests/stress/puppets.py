@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, final
+from typing import Any, Protocol, final
 
 import trio
 
@@ -31,7 +31,7 @@ from greenroom.runtime.context import current_actor
 from greenroom.runtime.lineage import Lineage, within
 from greenroom.runtime.tools import ToolManager
 
-__all__ = ["Puppet", "Stage"]
+__all__ = ["Directs", "Provider", "Puppet", "Stage"]
 
 TURNS = 1000
 """More than anybody takes."""
@@ -117,13 +117,21 @@ def _text(result: ToolResult) -> str:
     return json.dumps(result.value, separators=(",", ":")) if isinstance(result, ToolSuccess) else result.error
 
 
+class Directs(Protocol):
+    """Whoever tells models what to say."""
+
+    in_flight: int
+
+    async def told(self, name: str, outcomes: list[str]) -> ProviderResult: ...
+
+
 @final
 class Provider:
     """A model that says what it is told to."""
 
     format: PromptFormat | None = None
 
-    def __init__(self, stage: Stage, name: str) -> None:
+    def __init__(self, stage: Directs, name: str) -> None:
         self.id = self.name = name
         self._stage = stage
 

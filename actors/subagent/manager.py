@@ -1,0 +1,372 @@
+"""The sub-agents of one runtime: begun by an agent or a program, given more, stopped and listed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from itertools import count
+from typing import Final, Literal, final
+
+import trio
+from msgspec import Struct
+
+from greenroom.actors.agent import Agent, current_agent, host, party
+from greenroom.actors.subagent.builders import Builders, Built
+from greenroom.actors.subagent.child import Child, tell
+from greenroom.actors.subagent.providers import ChildProvider
+from greenroom.protocol.agents import ChildAccepted, ChildInfo, ChildRequest, ChildResult, MessageInput, StopReason
+from greenroom.protocol.errors import ActorError, GreenroomError, SubagentError
+from greenroom.runtime.inbox import InboxClaimed, InboxDiscarded
+from greenroom.runtime.lineage import within
+from greenroom.runtime.ref import Ref
+from greenroom.runtime.tools import Tool
+from greenroom.runtime.tree import Tree
+
+__all__ = ["MAX_CHILDREN", "MAX_DEPTH", "Subagents"]
+
+logger = logging.getLogger("greenroom.subagents")
+
+MAX_DEPTH: Final = 3
+"""How deep sub-agents may be nested beneath the root, where nothing else is said."""
+
+MAX_CHILDREN: Final = 16
+"""How many continuable sub-agents one agent has at a time, where nothing else is said."""
+
+
+class SubagentStarted(Struct, frozen=True):
+    """`subagent/start`: a sub-agent has something to do. One `subagent/end` with the same `run_id` follows."""
+
+    run_id: str
+    child: str
+    parent: str | None
+    provider: str
+    label: str
+
+
+class SubagentEnded(Struct, frozen=True):
+    """`subagent/end`: nothing more is to be done for it, and its parent has been told."""
+
+    run_id: str
+    child: str
+    parent: str | None
+    stop_reason: StopReason
+
+
+@final
+class Subagents:
+    """Sub-agents by id, and who can build them.
+
+    ::
+
+        job = AgentJob(provider="main", messages=(), tools=("read",))
+        runtime.subagents.add("reader", SpawnProvider(registry, job))
+        request = ChildRequest(description="changes", prompt="List what broke since v1.")
+        result = await runtime.subagents.run(request)                    # its whole life, for one task
+        accepted = await runtime.subagents.start(request, parent=agent)  # it goes on by itself, and the agent is told
+
+    Each lives at `<its parent's path>/delegations/<number>`, and ends with its parent, before it. An agent that calls
+    is the parent; `parent` and `by` name one where a program calls.
+
+    `max_depth` bounds how deep they are nested beneath the root (0: there are none), `max_children` how many of those
+    that can be continued an agent has at a time: one more takes the place of the one that has been idle longest.
+    `report` makes the tool that each of them has, whatever its provider gives it.
+    """
+
+    def __init__(
+        self,
+        tree: Tree,
+        *,
+        report: Callable[[Subagents], Tool],
+        max_depth: int = MAX_DEPTH,
+        max_children: int = MAX_CHILDREN,
+    ) -> None:
+        self.max_depth = max_depth
+        self.max_children = max_children
+        self._tree = tree
+        self._builders = Builders(tree.bus, report(self))
+        self._children: dict[str, Child] = {}
+        self._untold: dict[Child, None] = {}
+        """Those whose parent could not be told yet, since its inbox is full."""
+        self._numbers = count(1)
+        bus = tree.bus
+        self._started = bus.declare("subagent/start", SubagentStarted)[1]
+        self._ended = bus.declare("subagent/end", SubagentEnded)[1]
+        bus.on("inbox/claimed", self._tell_again)
+        bus.on("inbox/discarded", self._tell_again)
+
+    @property
+    def providers(self) -> tuple[str, ...]:
+        """The names of those who build them."""
+        return self._builders.names
+
+    def add(self, name: str, provider: ChildProvider) -> Callable[[], None]:
+        """Let `provider` build sub-agents under that name; what comes back ends that, and may be called again.
+
+        Raises `SeamError` DUPLICATE_PROVIDER for a name that is taken.
+        """
+        return self._builders.add(name, provider)
+
+    # ---------------------------------------------------------------- beginning
+
+    async def run(
+        self, request: ChildRequest, *, provider: str | None = None, parent: Agent | None = None
+    ) -> ChildResult:
+        """A sub-agent for one task: it lives until that is done, and nothing is left of it when this returns or raises.
+
+        What it fails with is in the result. Raised is only what keeps it from being begun, and then nothing was:
+        `SeamError` NO_PROVIDER and PROVIDER_AMBIGUOUS (without a `provider` there must be one alone); `SubagentError`
+        UNSUPPORTED_CAPABILITY; `ToolError` DEPTH; ActorError STOPPED; and what the provider raises. There is no
+        deadline but the caller's. Cancelled: it is stopped first.
+        """
+        here = current_agent()
+        above = parent or here
+        built = self._builders.build(request, provider, above, self.max_depth)
+        child, agent = _child(built, request, above, continuable=False), built.agent
+        agent.context.messages.add(MessageInput("user", request.prompt))
+        with within(built.lineage):
+            place = host(agent, party(self._tree) if above is here else _alive(above).ref)
+            try:
+                self._publish(child, place)
+                try:
+                    await agent.generate()
+                except Exception as error:
+                    if not child.begun:  # else it has told its end itself
+                        child.fail(error)
+                return child.result
+            finally:
+                with trio.CancelScope(shield=True):  # as for a nursery there is no deadline: all of it is cancelled
+                    await place.stop()
+
+    async def start(
+        self, request: ChildRequest, *, provider: str | None = None, parent: Agent | None = None
+    ) -> ChildAccepted:
+        """A sub-agent that goes on by itself. This returns when it has its first message.
+
+        When nothing more is to be done for it, and for those beneath it, its parent is told by its inbox; it can be
+        given more by `send` then, for as long as it and its parent live. Raises, besides what `run` does,
+        `SubagentError` PARENT_UNAVAILABLE and LIMIT (all that the parent may have are at work), and AgentError INPUT
+        for a prompt that is no text. Nothing is left then. Cancelled: nothing was begun.
+        """
+        await trio.lowlevel.checkpoint()
+        above = _alive(parent or current_agent())
+        crowded = self._make_room(above)
+        built = self._builders.build(request, provider, above, self.max_depth)
+        child = _child(built, request, above, continuable=True)
+        with within(built.lineage):
+            place = host(built.agent, above.ref)
+        try:
+            message = child.agent.inbox.followup(request.prompt, source="parent")
+            self._publish(child, place)
+        except BaseException:
+            with trio.CancelScope(shield=True):
+                await place.stop()
+            raise
+        if crowded is not None:
+            crowded.agent.ref.stop_soon(reason="replaced")
+        return ChildAccepted(child.id, message)
+
+    def _make_room(self, parent: Agent) -> Child | None:
+        """Whose place one more would take. Raises LIMIT if nobody's is free."""
+        live = [each for each in self._of(parent) if each.continuable]
+        if len(live) < self.max_children:
+            return None
+        idle = min((each for each in live if each.settled), key=lambda each: each.idle_since, default=None)
+        if idle is None:
+            raise SubagentError(
+                "LIMIT",
+                f"{self.max_children} sub-agents of {parent.id} are at work, and it may have no more: wait until one "
+                "has finished, or do it here.",
+                {"agent": parent.id, "max": self.max_children},
+            )
+        return idle
+
+    def _publish(self, child: Child, place: Ref) -> None:
+        self._children[child.id] = child
+        place.watch(lambda _place: self._forget(child))
+        child.agent.emitter.on("start", partial(self._activate, child))
+        child.agent.emitter.on("finish", partial(self._look, child))
+        child.agent.emitter.on("error", partial(self._look, child))
+        self._announce(child)
+
+    def _announce(self, child: Child) -> None:
+        """It is at work, and so are those above it, which wait for it."""
+        parent = None if child.parent is None else child.parent.id
+        self._started(SubagentStarted(child.result.run_id, child.id, parent, child.provider, child.label))
+        if parent is not None and (above := self._children.get(parent)) is not None:
+            self._activate(above)
+
+    # ---------------------------------------------------------------- control
+
+    def agent(self, id: str) -> Agent | None:
+        """The sub-agent of that id, if it lives."""
+        child = self._children.get(id)
+        return None if child is None else child.agent
+
+    async def send(self, id: str, text: str, *, parent: Agent | None = None) -> str:
+        """Give a continuable sub-agent more to do, in a turn of its own after those that it has; the message's id.
+
+        Only its parent may, while it lives. Raises `SubagentError` UNAUTHORIZED, NOT_RESUMABLE (it has one task only),
+        ACTIVATION_CLOSING (it is being stopped), PERSISTENCE_UNAVAILABLE (it has ended, or never was); AgentError INPUT
+        and INBOX_FULL. Cancelled: nothing was sent.
+        """
+        await trio.lowlevel.checkpoint()
+        caller = parent or current_agent()
+        child = self._children.get(id)
+        if child is None:
+            raise SubagentError(
+                "PERSISTENCE_UNAVAILABLE",
+                f"No sub-agent {id} lives, and nothing of it is stored: begin another one. "
+                f"There are: {', '.join(each.id for each in self._of(caller)) or 'none'}.",
+                {"id": id, "known": [each.id for each in self._of(caller)]},
+            )
+        if caller is None or child.parent is not caller or not caller.ref.alive:
+            raise _unauthorized(caller, id, "is given more only by the agent that it works for")
+        if not child.continuable:
+            raise SubagentError(
+                "NOT_RESUMABLE",
+                f"{id} works on the task that it has and takes no other: begin another one.",
+                {"id": id},
+            )
+        if not child.agent.ref.alive:
+            raise SubagentError("ACTIVATION_CLOSING", f"{id} is being stopped: begin another one.", {"id": id})
+        message = child.agent.inbox.followup(text, source="parent")
+        self._activate(child)
+        return message
+
+    def interrupt(self, id: str, *, by: Agent | None = None) -> None:
+        """Stop what a sub-agent does now. What waits in its inbox is kept, and read after that.
+
+        Only an agent above it may, or a program. One that does nothing, or has ended, is left as it is. Raises
+        `SubagentError` UNAUTHORIZED.
+        """
+        caller = by or current_agent()
+        child = self._children.get(id)
+        if caller is not None:
+            if not caller.ref.alive or caller.id == id:
+                raise _unauthorized(caller, id, "can be stopped by an agent above it that lives, and by no other")
+            if child is not None and all(place.actor is not caller for place in _above(child.agent.ref)):
+                raise _unauthorized(caller, id, "can be stopped by the agents above it only")
+        if child is not None:
+            child.agent.abort("interrupted" if caller is None else f"interrupted by {caller.id}", keep_inbox=True)
+
+    def children(
+        self, scope: Literal["children", "descendants"] = "children", *, by: Agent | None = None
+    ) -> tuple[ChildInfo, ...]:
+        """A snapshot of the sub-agents of whoever calls, or of all beneath it. A program sees those that no other
+        sub-agent has begun, or all there are."""
+        caller = by or current_agent()
+        found = self._outermost() if caller is None else self._of(caller)
+        return tuple(self._listed(found, in_full=scope == "descendants"))
+
+    def _listed(self, children: list[Child], *, in_full: bool) -> Iterator[ChildInfo]:
+        for child in children:
+            yield child.info(in_full=in_full)
+            if in_full:
+                yield from self._listed(self._of(child.agent), in_full=True)
+
+    def report(self, text: str) -> str:
+        """Tell the parent of the sub-agent in whose run this is called; the id of the message.
+
+        Raises `SubagentError` PARENT_UNAVAILABLE where there is none, or none any more; AgentError INPUT, INBOX_FULL.
+        """
+        agent = current_agent()
+        child = None if agent is None else self._children.get(agent.id)
+        if child is None or child.agent is not agent or child.parent is None:
+            raise SubagentError("PARENT_UNAVAILABLE", "No agent gave this work, so that there is none to report to.")
+        with suppress(ActorError):
+            return tell(child.parent, f"The sub-agent {child.id} ({child.label}) reports:\n{text}")
+        raise SubagentError(
+            "PARENT_UNAVAILABLE",
+            f"{child.parent.id}, which {child.id} works for, has ended and hears nothing any more.",
+            {"parent": child.parent.id},
+        )
+
+    def _of(self, parent: Agent | None) -> list[Child]:
+        return [child for child in self._children.values() if child.parent is parent]
+
+    def _outermost(self) -> list[Child]:
+        return [
+            child for child in self._children.values() if child.parent is None or child.parent.id not in self._children
+        ]
+
+    # ---------------------------------------------------------------- the end of an activation
+
+    def _activate(self, child: Child, _told: object = None) -> None:
+        if child.settled:
+            child.activate()
+            self._announce(child)
+
+    def _look(self, child: Child, _told: object = None) -> None:
+        """Settle it, if nothing more is to be done for it and for those beneath it."""
+        agent = child.agent
+        if child.settled or not child.continuable or not agent.ref.alive:
+            return
+        if agent.status != "running" and not agent.inbox.wakes and all(each.settled for each in self._of(agent)):
+            self._settle(child)
+
+    def _settle(self, child: Child) -> None:
+        """Tell its parent, and then, not before, be done with it."""
+        parent = child.parent
+        if child.continuable and parent is not None and parent.ref.alive:
+            try:
+                tell(parent, child.notice())
+            except GreenroomError as error:
+                if error.code == "INBOX_FULL":  # again when something of it was read
+                    self._untold[child] = None
+                    return
+                logger.warning("%s could not be told of the end of %s: %s", parent.ref.path, child.id, error)
+        self._untold.pop(child, None)
+        child.settled, child.idle_since = True, next(self._numbers)
+        above = None if parent is None else parent.id
+        self._ended(SubagentEnded(child.result.run_id, child.id, above, child.result.stop_reason))
+        if above is not None and (waiting := self._children.get(above)) is not None:
+            self._look(waiting)
+
+    def _tell_again(self, told: InboxClaimed | InboxDiscarded) -> None:
+        for child in list(self._untold):
+            if child.parent is not None and child.parent.ref.path == told.agent:
+                if child.id in self._children:
+                    self._look(child)
+                else:
+                    self._settle(child)
+
+    def _forget(self, child: Child) -> None:
+        """It has ended, with all beneath it."""
+        del self._children[child.id]
+        if not child.settled:
+            self._settle(child)
+
+
+def _child(built: Built, request: ChildRequest, parent: Agent | None, *, continuable: bool) -> Child:
+    return Child(
+        built.agent,
+        label=request.description,
+        provider=built.provider,
+        parent=parent,
+        depth=built.depth,
+        continuable=continuable,
+    )
+
+
+def _alive(agent: Agent | None) -> Agent:
+    if agent is None:
+        raise SubagentError(
+            "PARENT_UNAVAILABLE", "A sub-agent that goes on by itself needs an agent to tell: let one call, or name it."
+        )
+    agent.require_place()
+    if not agent.ref.alive:
+        raise SubagentError("PARENT_UNAVAILABLE", f"{agent.id} stops or has ended.", {"parent": agent.id})
+    return agent
+
+
+def _above(place: Ref) -> Iterator[Ref]:
+    while place.parent is not None:
+        place = place.parent
+        yield place
+
+
+def _unauthorized(caller: Agent | None, id: str, why: str) -> SubagentError:
+    who = None if caller is None else caller.id
+    return SubagentError("UNAUTHORIZED", f"{id} {why}, and {who or 'a program'} is not.", {"id": id, "caller": who})
