@@ -28,6 +28,7 @@ from greenroom.actors.toolbox import (
     ask_question_tool,
     ask_tool,
     ask_user_question_tool,
+    bash_tool,
     database_tool,
     describe_tool,
     edit_tool,
@@ -35,6 +36,9 @@ from greenroom.actors.toolbox import (
     grep_tool,
     infer_tool,
     interrupt_agent_tool,
+    job_kill_tool,
+    job_list_tool,
+    job_output_tool,
     list_agents_tool,
     read_tool,
     relation_tool,
@@ -88,6 +92,10 @@ TOOLS: Final[dict[str, Callable[[Runtime], Tool]]] = {
     "database": lambda runtime: database_tool(runtime.tree),
     "relation": lambda _: relation_tool({}),
     "infer": lambda _: infer_tool(),
+    "bash": lambda runtime: bash_tool(background=runtime.jobs),
+    "job_list": lambda runtime: job_list_tool(runtime.jobs),
+    "job_output": lambda runtime: job_output_tool(runtime.jobs),
+    "job_kill": lambda runtime: job_kill_tool(runtime.jobs),
 }
 """Every tool that a model can be given. (An endpoint tool is named by whoever makes it.)"""
 

@@ -14,6 +14,7 @@ import msgspec
 
 from greenroom.actors.agent import AgentManager
 from greenroom.actors.gateway import Access, Gateway, GatewayLimits, Mount, Services, open_gateway
+from greenroom.actors.job import JobManager
 from greenroom.actors.remote import RemoteServices
 from greenroom.actors.session import JournalPersistence, Persistence, SessionManager
 from greenroom.actors.subagent import Subagents
@@ -60,6 +61,7 @@ class Runtime:
         workflows: WorkflowManager,
         tools: ToolManager,
         sessions: SessionManager,
+        jobs: JobManager,
         journal: Journal | None = None,
     ) -> None:
         self.tree = tree
@@ -73,6 +75,8 @@ class Runtime:
         """Agents that agents give work to, for one task or for as long as they live."""
         self.tools = tools
         """What the gateway offers to those who may call tools; empty until tools are added."""
+        self.jobs = jobs
+        """What goes on in the background."""
         self.sessions = sessions
         """The logs of agents: `await runtime.sessions.open(id)`."""
         self.remote = RemoteServices()
@@ -227,7 +231,8 @@ async def open_runtime(
             )
             if durable is not None:
                 await _let_go_of_lost_runs(durable, terminals, workflows)
-            yield Runtime(tree, terminals, workflows, ToolManager(pipeline=tree.pipeline), sessions, journal)
+            jobs = JobManager(tree, wall_clock=wall_clock)
+            yield Runtime(tree, terminals, workflows, ToolManager(pipeline=tree.pipeline), sessions, jobs, journal)
     finally:
         if tune_gc:
             gc.set_threshold(*thresholds)

@@ -1,16 +1,17 @@
-"""Tool calls under policy: what it costs that there could be one, what one costs, and whether many calls stay cheap."""
+"""Calls of tools: what it costs that there could be a policy, what one costs, whether many stay cheap; and jobs."""
 
 from __future__ import annotations
 
 import time
 from typing import Any
 
-from bench.harness import times
+from bench.harness import cost, times
 from greenroom import (
     Accept,
     Allow,
     Bus,
     Invocation,
+    Job,
     Next,
     Outcome,
     Pipeline,
@@ -20,10 +21,12 @@ from greenroom import (
     ToolCall,
     ToolManager,
     Verdict,
+    open_runtime,
 )
 
 CALLS = 3_000
 LISTENERS = 10
+JOBS = 1_000
 FEW, MANY = 1_000, 10_000
 ROUNDS_A_SIDE = 5
 
@@ -102,3 +105,18 @@ async def many_calls() -> float:
     few = await _seconds(tools, FEW) * FEW
     many = await _seconds(tools, MANY) * MANY
     return many / few
+
+
+async def _work(_job: Job) -> str:
+    return "done"
+
+
+@cost("jobs/start-and-finish")
+async def start_and_finish() -> float:
+    """A job with a place in the tree, from its start to the end that its starter waits for."""
+    async with open_runtime() as runtime:
+        start = time.perf_counter()
+        for _ in range(JOBS):
+            job = await runtime.jobs.start("bench", "Do nothing", _work)
+            assert (await job.wait()).status == "completed"
+        return (time.perf_counter() - start) / JOBS

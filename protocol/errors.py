@@ -19,7 +19,9 @@
     │   └── SubagentError        UNSUPPORTED_CAPABILITY NOT_COMPLETED NOT_RESUMABLE ACTIVATION_CLOSING UNAUTHORIZED
     │                            PARENT_UNAVAILABLE PERSISTENCE_UNAVAILABLE LIMIT
     ├── ConversationError        SUMMARIZER SECTIONS LOGGED
+    ├── ProcessError             SPAWN WORKDIR
     ├── ProviderError            AUTH REQUEST RATE OVERLOAD SERVER TIMEOUT NETWORK TRUNCATED PROTOCOL ABORTED
+    ├── JobError                 UNKNOWN FOREIGN OWNER LIMIT
     ├── JournalError             OWNED FOREIGN NEWER CORRUPT READONLY FULL IO BUSY REFUSED STALE ENDED GAP CLOSED
     ├── SessionError             SESSION_NOT_FOUND SESSION_NOT_LIVE SESSION_ALREADY_EXISTS INVALID_BOUNDARY OPEN_TURN
     │                            INVALID ORDER REENTRANT DISPOSED UNSUPPORTED CORRUPT OWNED IO
@@ -57,8 +59,10 @@ __all__ = [
     "FormError",
     "GreenroomError",
     "InvariantError",
+    "JobError",
     "JournalError",
     "PatternError",
+    "ProcessError",
     "ProviderError",
     "RelationError",
     "RemoteError",
@@ -227,6 +231,19 @@ class ProviderError(GreenroomError):
     def retry_after(self) -> float | None:
         """After how many seconds the server would take another request, if it said so."""
         return self.context.get("retry_after")
+
+
+class ProcessError(GreenroomError):
+    """A command that cannot be started: SPAWN (the system refuses it), WORKDIR (its directory is none, or lies outside
+    of where it may be)."""
+
+
+class JobError(GreenroomError):
+    """A job that cannot be started or touched.
+
+    UNKNOWN (there is none of that id, or none any more), FOREIGN (it is another's), OWNER (whoever is to own it does
+    not live), LIMIT (its owner has as many as may run).
+    """
 
 
 class JournalError(GreenroomError):

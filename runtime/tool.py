@@ -9,12 +9,14 @@ from types import UnionType
 from typing import Any, Final, TypeAlias, TypeVar, cast, final
 
 import trio
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from greenroom.protocol.errors import ToolError
 from greenroom.protocol.schemas import Arguments, NotJson, Refusal, Schema, clone_json
+from greenroom.runtime.background import JOB, Background, Work, offering, wanted
 from greenroom.runtime.patience import patient_scope
 from greenroom.runtime.pipeline.handling import PLAIN, Handling
+from greenroom.runtime.pipeline.outcomes import compact
 
 __all__ = ["MalformedCall", "Tool", "accepted", "in_time"]
 
@@ -45,10 +47,15 @@ class Tool:
     then.
     With `patience` the clock stands still while the call waits for a person's answer; see `patient_scope`.
 
+    With a `background` (`runtime.jobs`) a call may say `run_in_background`, which models are shown as one argument
+    more. Its other arguments are read as ever; then it returns `{"jobId": ...}` at once, and goes on as a job of the
+    agent that called. What it returns is the job's output; while it runs, `current_job()` is the job.
+
     `handling` says how its calls are treated while there is a policy: which may overlap, how the value is shown.
 
     Raises `TypeError` for a type that cannot be shown (a recursive one), and for a function that a call cannot satisfy;
-    `ValueError` for a timeout that is not a positive number, and for patience without one.
+    `ValueError` for a timeout that is not a positive number, for patience without one, and for a background where there
+    is an argument `run_in_background` already.
     """
 
     __slots__ = (
@@ -57,6 +64,7 @@ class Tool:
         "_takes",
         "_thread",
         "arguments",
+        "background",
         "description",
         "handling",
         "name",
@@ -73,6 +81,8 @@ class Tool:
     """The schema that is shown to models."""
     arguments: Final[Arguments[Any] | None]
     """What reads calls, if `parameters` was a type; it holds the exact schema too."""
+    background: Final[Background | None]
+    """Where calls go on that nobody waits for. None: each is waited for."""
     timeout: Final[float | None]
     patience: Final[bool]
     handling: Final[Handling]
@@ -89,6 +99,7 @@ class Tool:
         thread: bool | trio.CapacityLimiter = False,
         timeout: float | None = None,
         patience: bool = False,
+        background: Background | None = None,
         handling: Handling = PLAIN,
     ) -> None:
         self.name = name
@@ -96,7 +107,12 @@ class Tool:
         self.summary = summary
         typed = parameters is not None and not isinstance(parameters, dict)
         self.arguments = Arguments[Any](parameters) if typed else None
-        self.parameters = self.arguments.advertised if self.arguments is not None else cast("Schema | None", parameters)
+        shown = self.arguments.advertised if self.arguments is not None else cast("Schema | None", parameters)
+        self.background = background
+        try:
+            self.parameters = shown if background is None else offering(shown)
+        except ValueError as error:
+            raise ValueError(f"tool {name!r}: {error}") from None
         self._execute: Callable[..., Any] = execute
         self._takes, self._needs_caller = _capacity(name, execute)
         self._thread = thread
@@ -114,8 +130,43 @@ class Tool:
         """What the function returns for these arguments, or what it raises, as it is.
 
         `caller` is an opaque note for the function, which gets it only if it has room for it. Cancellation reaches an
-        async function as usual. Raises `ToolError` TOOL for arguments that are refused, TOOL_TIMEOUT.
+        async function as usual. Raises `ToolError` TOOL for arguments that are refused, TOOL_TIMEOUT; of a call that is
+        to go on in the background, what starting a job raises.
         """
+        if self.background is not None:
+            by_itself, args = wanted(args)
+            if accepted(self.name, args, by_itself):
+                return await self._begin(self.background, args, caller)
+        if JOB.get() is None:
+            return await self._execute_in_time(args, caller)
+        token = JOB.set(None)  # a call of another tool within a job is no job
+        try:
+            return await self._execute_in_time(args, caller)
+        finally:
+            JOB.reset(token)
+
+    def handles(self, args: Any) -> Handling:
+        """How a call with these arguments is handled while there is a policy: what `handling` has to say of values is
+        not said of `{"jobId": ...}`."""
+        if self.background is None or wanted(args)[0] is not True:
+            return self.handling
+        return structs.replace(self.handling, returns=None, render=None)
+
+    async def _begin(self, background: Background, args: Any, caller: object) -> dict[str, str]:
+        if self.arguments is not None:
+            accepted(self.name, args, self.arguments.parse(args))  # who calls is told, not who reads the job
+
+        async def run(job: Work) -> str:
+            JOB.set(job)
+            value = await self._execute_in_time(args, caller)
+            if self.handling.render is not None:
+                return self.handling.rendered(args, value)
+            return value if isinstance(value, str) else compact(value)
+
+        label = args.get("description") if isinstance(args, dict) else None
+        return {"jobId": await background.begin(self.name, label if isinstance(label, str) else self.name, run)}
+
+    async def _execute_in_time(self, args: Any, caller: object) -> Any:
         if self.timeout is None:
             return await self._execute_now(args, caller)
         return await in_time(self.name, self.timeout, lambda: self._execute_now(args, caller), patience=self.patience)

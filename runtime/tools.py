@@ -259,7 +259,7 @@ class ToolManager:
         return Execution(
             pipeline,
             invocation,
-            PLAIN if registered is None else registered.tool.handling,
+            PLAIN if registered is None else registered.tool.handles(invocation.arguments),
             body,
             None if flaw is None else f"malformed arguments: {flaw}",
         )

@@ -118,3 +118,13 @@ def test_files_are_worked_on_as_the_documentation_shows(tmp_path: Path) -> None:
         assert (done.returncode == 0) is bool(shown), done.stderr
         assert shown in done.stdout
     assert "The licence stays as it is" in done.stderr
+
+
+def test_a_tool_goes_on_in_the_background_as_the_documentation_shows(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "jobs.md").read_text("utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    script = tmp_path / "jobs.py"
+    script.write_text(code, "utf-8")
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    assert done.stdout == "docs is built\nbuild-1 completed ['compiled', 'linked']\n"

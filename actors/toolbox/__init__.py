@@ -6,6 +6,7 @@ from greenroom.actors.toolbox.answer_question import answer_question_tool
 from greenroom.actors.toolbox.ask import ask_tool, infer_terminal_code
 from greenroom.actors.toolbox.ask_question import ask_question_tool
 from greenroom.actors.toolbox.ask_user_question import ask_user_question_tool
+from greenroom.actors.toolbox.bash import bash_tool
 from greenroom.actors.toolbox.database import database_tool, infer_database_code
 from greenroom.actors.toolbox.describe import describe_tool
 from greenroom.actors.toolbox.edit import edit_tool
@@ -15,6 +16,9 @@ from greenroom.actors.toolbox.glob import glob_tool
 from greenroom.actors.toolbox.grep import grep_tool
 from greenroom.actors.toolbox.infer import infer_tool
 from greenroom.actors.toolbox.interrupt_agent import interrupt_agent_tool
+from greenroom.actors.toolbox.job_kill import job_kill_tool
+from greenroom.actors.toolbox.job_list import job_list_tool
+from greenroom.actors.toolbox.job_output import job_output_tool
 from greenroom.actors.toolbox.list_agents import list_agents_tool
 from greenroom.actors.toolbox.read import read_tool
 from greenroom.actors.toolbox.relation import infer_relation_code, relation_tool
@@ -33,6 +37,7 @@ __all__ = [
     "ask_question_tool",
     "ask_tool",
     "ask_user_question_tool",
+    "bash_tool",
     "database_tool",
     "describe_tool",
     "edit_tool",
@@ -45,6 +50,9 @@ __all__ = [
     "infer_terminal_code",
     "infer_tool",
     "interrupt_agent_tool",
+    "job_kill_tool",
+    "job_list_tool",
+    "job_output_tool",
     "list_agents_tool",
     "read_tool",
     "relation_tool",

@@ -7,8 +7,10 @@ from .actors.client import Client, Reconnect, connect
 from .actors.client.prompt import PromptClient, open_prompt_client
 from .actors.database import Database, json_driver, memory_driver, sqlite_driver
 from .actors.gateway import Access, AccessToken, Gateway, GatewayLimits, read_tokens
+from .actors.job import Job, JobManager
 from .actors.mcp import mcp_endpoint, mcp_server, mount_mcp, serve_stdio
 from .actors.portal import Portal, portal
+from .actors.process import run_command
 from .actors.providers import ScriptedProvider, ScriptedTurn
 from .actors.providers.settings import ModelSettings
 from .actors.relation import RelationManager
@@ -23,6 +25,7 @@ from .actors.toolbox.answer_question import answer_question_tool
 from .actors.toolbox.ask import ask_tool, infer_terminal_code
 from .actors.toolbox.ask_question import ask_question_tool
 from .actors.toolbox.ask_user_question import ask_user_question_tool
+from .actors.toolbox.bash import bash_tool
 from .actors.toolbox.database import database_tool
 from .actors.toolbox.describe import describe_tool
 from .actors.toolbox.edit import edit_tool
@@ -32,6 +35,9 @@ from .actors.toolbox.glob import glob_tool
 from .actors.toolbox.grep import grep_tool
 from .actors.toolbox.infer import infer_tool
 from .actors.toolbox.interrupt_agent import interrupt_agent_tool
+from .actors.toolbox.job_kill import job_kill_tool
+from .actors.toolbox.job_list import job_list_tool
+from .actors.toolbox.job_output import job_output_tool
 from .actors.toolbox.list_agents import list_agents_tool
 from .actors.toolbox.read import read_tool
 from .actors.toolbox.relation import relation_tool
@@ -84,7 +90,9 @@ from .protocol.errors import (
     Deadlock,
     FormError,
     GreenroomError,
+    JobError,
     PatternError,
+    ProcessError,
     ProviderError,
     RelationError,
     RemoteError,
@@ -100,6 +108,8 @@ from .protocol.errors import (
     WorkspaceError,
 )
 from .protocol.forms import FieldError, Form, FormSchema, parse_form
+from .protocol.jobs import JobSnapshot
+from .protocol.processes import CommandResult
 from .protocol.relations import belongs_to, has_many, has_morph, has_one, has_through
 from .protocol.schemas.infer import infer_schema
 from .protocol.sessions import SessionEvent, SessionHeader
@@ -109,6 +119,7 @@ from .protocol.tree import TreeSnapshot
 from .protocol.workflows import Workflow, WorkflowDefinition, WorkflowResult, WorkflowSnapshot
 from .runtime.actor import Actor, Leaf, handles
 from .runtime.answers import answer_of
+from .runtime.background import Background, Work, current_job
 from .runtime.bus import Bus, Next
 from .runtime.cancel import Cancel
 from .runtime.context import current_actor
@@ -163,6 +174,7 @@ __all__ = [
     "ApprovalRequest",
     "Ask",
     "Authority",
+    "Background",
     "Block",
     "Budget",
     "Bus",
@@ -177,6 +189,7 @@ __all__ = [
     "ChildResult",
     "ChildSpec",
     "Client",
+    "CommandResult",
     "Condition",
     "ConfigError",
     "Conversation",
@@ -201,6 +214,10 @@ __all__ = [
     "Handling",
     "InboxMessage",
     "Invocation",
+    "Job",
+    "JobError",
+    "JobManager",
+    "JobSnapshot",
     "JsonlPersistence",
     "Leaf",
     "LocalSpill",
@@ -219,6 +236,7 @@ __all__ = [
     "Pipeline",
     "Portal",
     "Precondition",
+    "ProcessError",
     "Progress",
     "PromptClient",
     "ProviderError",
@@ -278,6 +296,7 @@ __all__ = [
     "Verdict",
     "Window",
     "Withdrawn",
+    "Work",
     "Workflow",
     "WorkflowDefinition",
     "WorkflowError",
@@ -300,11 +319,13 @@ __all__ = [
     "ask_question_tool",
     "ask_tool",
     "ask_user_question_tool",
+    "bash_tool",
     "belongs_to",
     "conclude_turn",
     "connect",
     "current_actor",
     "current_invocation",
+    "current_job",
     "database_tool",
     "defer_context",
     "describe_tool",
@@ -322,6 +343,9 @@ __all__ = [
     "infer_terminal_code",
     "infer_tool",
     "interrupt_agent_tool",
+    "job_kill_tool",
+    "job_list_tool",
+    "job_output_tool",
     "json_driver",
     "list_agents_tool",
     "mcp_endpoint",
@@ -340,6 +364,7 @@ __all__ = [
     "remote",
     "report_tool",
     "retry_policy",
+    "run_command",
     "run_tree",
     "send_message_tool",
     "serve_stdio",

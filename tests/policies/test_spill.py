@@ -166,11 +166,10 @@ async def test_a_link_in_the_place_of_a_folder_is_not_followed(tmp_path: Path) -
 async def test_a_file_that_could_not_be_written_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = LocalSpill(tmp_path)
 
-    def full(descriptor: int, mode: str) -> Any:
-        os.close(descriptor)
+    def full(descriptor: int, data: object) -> int:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(os, "fdopen", full)
+    monkeypatch.setattr(os, "write", full)
     with pytest.raises(OSError, match="No space"):
         await store.save("ada", "look", "text")
     (folder,) = inside(tmp_path)
