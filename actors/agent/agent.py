@@ -205,10 +205,13 @@ class Agent(Actor):
         `keep_inbox`. What is kept, or comes in meanwhile, is read after that, and wakes it then. While it is idle this
         does nothing.
         """
-        if self._runs and not keep_inbox:
-            self.inbox.clear(reason or "aborted")
-        for run in tuple(self._runs):
-            run.abort(reason)
+        runs = tuple(self._runs)
+        try:
+            if runs and not keep_inbox:
+                self.inbox.clear(reason or "aborted")
+        finally:  # a log may refuse the one, and not the other
+            for run in runs:
+                run.abort(reason)
 
     # ---------------------------------------------------------------- one run
 
@@ -260,6 +263,10 @@ class Agent(Actor):
             context = copy_context()
             context.run(RUN.set, run)
             self._launch(run, context)
+
+    async def on_start(self) -> None:
+        if self.inbox.wakes:  # its session has kept it
+            self.wake()
 
     def on_end(self, reason: str) -> None:
         self.inbox.close(reason)
@@ -323,7 +330,8 @@ class Agent(Actor):
             logger.error("The turn of %s could not be logged to its end: %s", self.ref.path, error)
             outcome = error if outcome is not None else None
         self._tell(run, outcome, turns)
-        if self.inbox.wakes:
+        unread = run.woken and not (turns.opened or run.stopped)  # what kept it from that would keep the next from it
+        if self.inbox.wakes and not unread:
             self.wake()
 
     def _tell(self, run: AgentRun, outcome: AgentResult | Exception | None, turns: Turns) -> None:

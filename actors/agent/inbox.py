@@ -8,12 +8,14 @@ from uuid import uuid4
 from greenroom.protocol.agents.inbox import InboxKind, InboxMessage
 from greenroom.protocol.errors import AgentError
 from greenroom.protocol.schemas.gates import encodable
+from greenroom.protocol.sessions import INBOX, InboxSpliced, project
 from greenroom.runtime.inbox import InboxClaimed, InboxDiscarded, InboxInserted
 
 if TYPE_CHECKING:
     from greenroom.actors.agent.agent import Agent
+    from greenroom.actors.session import Session
 
-__all__ = ["DEFAULT_INBOX_LIMIT", "Inbox"]
+__all__ = ["DEFAULT_INBOX_LIMIT", "Inbox", "check_input"]
 
 DEFAULT_INBOX_LIMIT: Final = 256
 """How many messages an inbox holds, where nothing else is said."""
@@ -35,10 +37,11 @@ class Inbox:
     while there is more of that and a turn left.
 
     What is put in is read once, as a message of the user, or discarded; the bus tells of both. An agent that ends
-    discards what it has.
+    discards what it has. With a session each change is logged before it is made, and what an agent has not read when it
+    ends, or is killed, is read by the next one on that session; it outlives the process once the session is flushed.
 
     Putting in raises AgentError: INPUT for what is no text, INBOX_FULL (context `limit`), PLACE if the agent lives
-    nowhere; ActorError STOPPED if it stops or has ended. Nothing has changed then.
+    nowhere; ActorError STOPPED if it stops or has ended; what its session raises. Nothing has changed then.
     """
 
     def __init__(self, agent: Agent, limit: int) -> None:
@@ -46,7 +49,8 @@ class Inbox:
             raise ValueError(f"An inbox holds at least one message, not {limit}")
         self.limit: Final = limit
         self._agent = agent
-        self._queued: list[InboxMessage] = []
+        self._log = agent.session
+        self._queued: list[InboxMessage] = [] if self._log is None else waiting(self._log)
         self._closed = False
 
     @property
@@ -94,8 +98,8 @@ class Inbox:
         return self._take(tuple(each for each in self._queued if each is first or each.kind == "inject"))
 
     def close(self, reason: str) -> None:
-        """The agent has ended: discard what waits, and take no more."""
-        self._closed = True
+        """The agent has ended: what waits is not read by it, and it takes no more."""
+        self._closed, self._log = True, None
         self.clear(reason)
 
     # ---------------------------------------------------------------- without a checkpoint
@@ -105,12 +109,7 @@ class Inbox:
         ref = self._agent.ref
         if self._closed or not ref.alive:
             raise ref.stopped()
-        if not isinstance(text, str) or not text.strip() or not encodable(text):  # pyright: ignore[reportUnnecessaryIsInstance]  # it may come from anywhere
-            raise AgentError(
-                "INPUT",
-                f"The agent {self._agent.id} reads text only, with something in it and without lone surrogates.",
-                {"agent": self._agent.id},
-            )
+        check_input(text)
         if len(self._queued) >= self.limit:
             raise AgentError(
                 "INBOX_FULL",
@@ -119,6 +118,8 @@ class Inbox:
                 {"agent": self._agent.id, "limit": self.limit},
             )
         message = InboxMessage(uuid4().hex, kind, text, source)
+        if self._log is not None:
+            self._log.append("agent/inbox/spliced", InboxSpliced(inserted=(message,)))
         self._queued.append(message)
         ref.tree.inboxes.inserted(InboxInserted(ref.path, message))
         if kind != "inject":
@@ -129,6 +130,9 @@ class Inbox:
         if not taken:
             return ()
         gone = {message.id for message in taken}
+        if self._log is not None:
+            removed = tuple(message.id for message in taken)
+            self._log.append("agent/inbox/spliced", InboxSpliced(removed=removed, claimed=discarded is None))
         self._queued = [message for message in self._queued if message.id not in gone]
         ref = self._agent.ref
         if discarded is None:
@@ -136,3 +140,14 @@ class Inbox:
         else:
             ref.tree.inboxes.discarded(InboxDiscarded(ref.path, taken, discarded))
         return taken
+
+
+def check_input(text: object) -> None:
+    """Raises AgentError INPUT for what no agent reads."""
+    if not isinstance(text, str) or not text.strip() or not encodable(text):
+        raise AgentError("INPUT", "An agent reads text, with something in it and without halves of characters.")
+
+
+def waiting(session: Session) -> list[InboxMessage]:
+    """What an earlier agent of the session has left unread. What was taken over from another session is not its own."""
+    return list(project([INBOX], session.live_events()).values[INBOX.key])

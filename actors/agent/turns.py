@@ -61,10 +61,13 @@ class Turns:
         self._thinking: list[str] = []
         self._usage: Usage | None = None
         self._offered: frozenset[str] = frozenset()
+        self.opened = False
+        """It has read what it was woken for."""
 
     def open(self) -> None:
         """Begin with what waits in the inbox, for a run that was woken for it."""
         self._read(self._inbox.claim_turn())
+        self.opened = True
 
     async def take(self) -> AgentResult | None:
         """All turns; what they came to, or `None` if the run was stopped first."""

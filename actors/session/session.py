@@ -8,7 +8,7 @@ from typing import Any, Final, cast, final
 
 import msgspec
 
-from greenroom.protocol.agents import ChatMessage
+from greenroom.protocol.agents import ChatMessage, ChildRequest, InboxMessage
 from greenroom.protocol.errors import SessionError
 from greenroom.protocol.schemas import NotJson
 from greenroom.protocol.sessions import (
@@ -231,14 +231,14 @@ class Session:
             await self._drain()
 
 
-def _plain(data: EventData) -> object:
+def _plain(data: EventData | InboxMessage | ChildRequest) -> object:
     """The JSON that a struct stands for; what it holds of anything else is left as it is, and refused then."""
     names = zip(data.__struct_encode_fields__, data.__struct_fields__, strict=True)
     return {encoded: _plain_member(getattr(data, name)) for encoded, name in names}
 
 
 def _plain_member(value: object) -> object:
-    if isinstance(value, EventData):
+    if isinstance(value, EventData | InboxMessage | ChildRequest):
         return _plain(value)
     if isinstance(value, tuple):
         return [_plain_member(each) for each in cast("tuple[object, ...]", value)]

@@ -17,8 +17,10 @@ from greenroom.protocol.sessions.events import (
     EndSeed,
     ErrorInfo,
     EventData,
+    InboxSpliced,
     StepEnd,
     StepStart,
+    SubagentDescriptor,
     Todo,
     TodoWrite,
     ToolCalled,
@@ -29,13 +31,14 @@ from greenroom.protocol.sessions.events import (
     UserMessage,
 )
 from greenroom.protocol.sessions.order import Order
-from greenroom.protocol.sessions.projections import TODOS, TURNS, Projection, ProjectionSnapshot, Turns, project
+from greenroom.protocol.sessions.projections import INBOX, TODOS, TURNS, Projection, ProjectionSnapshot, Turns, project
 from greenroom.protocol.sessions.record import VERSION, Replace, SessionEvent, SessionHeader, read_data
 from greenroom.protocol.sessions.repair import repair
 from greenroom.protocol.sessions.surface import Surface, history, message_id
 
 __all__ = [
     "DATA",
+    "INBOX",
     "TODOS",
     "TURNS",
     "VERSION",
@@ -46,6 +49,7 @@ __all__ = [
     "EndSeed",
     "ErrorInfo",
     "EventData",
+    "InboxSpliced",
     "Order",
     "Projection",
     "ProjectionSnapshot",
@@ -54,6 +58,7 @@ __all__ = [
     "SessionHeader",
     "StepEnd",
     "StepStart",
+    "SubagentDescriptor",
     "Surface",
     "Todo",
     "TodoWrite",

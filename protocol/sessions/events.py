@@ -6,6 +6,8 @@ from typing import Any, Final, Literal, TypeAlias, final
 
 from msgspec import Struct
 
+from greenroom.protocol.agents import ChildRequest, InboxMessage
+
 __all__ = [
     "DATA",
     "SURFACE_TYPES",
@@ -16,8 +18,10 @@ __all__ = [
     "EndSeed",
     "ErrorInfo",
     "EventData",
+    "InboxSpliced",
     "StepEnd",
     "StepStart",
+    "SubagentDescriptor",
     "Todo",
     "TodoWrite",
     "ToolCalled",
@@ -162,6 +166,27 @@ class TodoWrite(EventData, frozen=True):
 
 
 @final
+class InboxSpliced(EventData, frozen=True):
+    """What waits for the agent is another list now: `inserted` is at its end, what had the ids `removed` is out of it.
+
+    `claimed`: that is read, as the messages of the user that follow, each at its turn. Otherwise it was discarded.
+    """
+
+    inserted: tuple[InboxMessage, ...] = ()
+    removed: tuple[str, ...] = ()
+    claimed: bool = False
+
+
+@final
+class SubagentDescriptor(EventData, frozen=True):
+    """The agent works for the one of the parent session, and this is how it was asked for: enough to build it anew."""
+
+    provider: str
+    """The name of who has built it."""
+    request: ChildRequest
+
+
+@final
 class EndSeed(EventData, frozen=True):
     """What stands before it was taken over from the session that this one was forked off."""
 
@@ -178,6 +203,8 @@ DATA: Final[dict[str, type[EventData]]] = {
     "approval/asked": ApprovalAsked,
     "approval/decided": ApprovalDecided,
     "todo/write": TodoWrite,
+    "agent/inbox/spliced": InboxSpliced,
+    "subagent/descriptor": SubagentDescriptor,
     "session/end-seed": EndSeed,
 }
 """Every type that is known. A log with another one, unless that event is marked as ignorable, is not read."""

@@ -7,10 +7,19 @@ from typing import Any, Final, Protocol, TypeVar, final
 
 from msgspec import Struct
 
-from greenroom.protocol.sessions.events import Todo, TodoWrite, TurnEnd, TurnEndReason, TurnStart
+from greenroom.protocol.agents import InboxMessage
+from greenroom.protocol.sessions.events import (
+    InboxSpliced,
+    Todo,
+    TodoWrite,
+    TurnEnd,
+    TurnEndReason,
+    TurnStart,
+    UserMessage,
+)
 from greenroom.protocol.sessions.record import SessionEvent
 
-__all__ = ["TODOS", "TURNS", "Projection", "ProjectionSnapshot", "Turns", "project"]
+__all__ = ["INBOX", "TODOS", "TURNS", "Inboxes", "Projection", "ProjectionSnapshot", "Turns", "project"]
 
 S = TypeVar("S")
 
@@ -114,5 +123,49 @@ class _Turns:
         return state
 
 
+@final
+class Inboxes(Struct, frozen=True):
+    """What waits, and before it what was claimed and has not become a message: the process ended in between."""
+
+    waiting: tuple[InboxMessage, ...] = ()
+    in_hand: tuple[InboxMessage, ...] = ()
+
+
+@final
+class _Inbox:
+    """What is still to be read."""
+
+    key = "inbox"
+    schema = tuple[InboxMessage, ...]
+    state_version = 1
+
+    def init(self) -> Inboxes:
+        return Inboxes()
+
+    def apply(self, state: Inboxes, event: SessionEvent) -> Inboxes:
+        match event.data:
+            case InboxSpliced() as data:
+                waiting = tuple(message for message in state.waiting if message.id not in data.removed)
+                if data.claimed:
+                    taken = (message for message in state.waiting if message.id in data.removed)
+                    in_hand = (*state.in_hand, *taken)
+                else:
+                    in_hand = tuple(message for message in state.in_hand if message.id not in data.removed)
+                return Inboxes((*waiting, *data.inserted), in_hand)
+            case UserMessage() as data:
+                read = next((each for each in state.in_hand if each.text == data.content), None)
+                return state if read is None else Inboxes(state.waiting, _without(state.in_hand, read))
+            case _:
+                return state
+
+    def view(self, state: Inboxes) -> tuple[InboxMessage, ...]:
+        return (*state.in_hand, *state.waiting)
+
+
+def _without(messages: tuple[InboxMessage, ...], one: InboxMessage) -> tuple[InboxMessage, ...]:
+    return tuple(message for message in messages if message is not one)
+
+
+INBOX: Final[Projection[Inboxes]] = _Inbox()
 TODOS: Final[Projection[tuple[Todo, ...]]] = _Todos()
 TURNS: Final[Projection[Turns]] = _Turns()

@@ -226,7 +226,7 @@ async def test_what_is_read_counts_for_the_window(stage: Stage, autojump_clock: 
 @pytest.mark.parametrize("text", ["", "  \n", "\ud800", 5, None])
 async def test_what_is_no_text_is_refused_and_changes_nothing(stage: Stage, text: Any) -> None:
     agent, told = stage.agent(DONE), Inboxes(stage)
-    with pytest.raises(AgentError, match="reads text only") as refused:
+    with pytest.raises(AgentError, match="reads text") as refused:
         agent.inbox.steer(text)
     assert refused.value.code == "INPUT"
     assert told.events == []
