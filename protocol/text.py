@@ -11,7 +11,16 @@ import math
 import re
 from typing import Final
 
-__all__ = ["WHITE_SPACE", "exact_number", "number_text", "parse_number", "path_segment", "trim", "utf16_length"]
+__all__ = [
+    "WHITE_SPACE",
+    "exact_number",
+    "number_text",
+    "parse_number",
+    "path_segment",
+    "trim",
+    "utf16_length",
+    "well_formed",
+]
 
 WHITE_SPACE: Final = (
     "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
@@ -35,6 +44,12 @@ def utf16_length(text: str) -> int:
     if text.isascii():
         return len(text)
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def well_formed(text: str) -> str:
+    """The text as UTF-8 can hold it: each lone surrogate is U+FFFD (`String.prototype.toWellFormed`)."""
+    # The detour joins a pair that was given as two halves, as ECMAScript sees it.
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def path_segment(text: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Literal, cast
 
 import msgspec
 
-from greenroom.protocol.text import number_text
+from greenroom.protocol.text import number_text, well_formed
 
 __all__ = ["encode"]
 
@@ -53,10 +53,9 @@ def _token(match: re.Match[bytes]) -> bytes:
 
 
 def _well_formed(value: Any) -> Any:
-    """The same builtins with every lone surrogate replaced (`String.prototype.toWellFormed`), also in keys."""
+    """The same builtins with every lone surrogate replaced, also in keys."""
     if isinstance(value, str):
-        # The detour joins a pair that was given as two halves, as ECMAScript sees it.
-        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        return well_formed(value)
     if isinstance(value, dict):
         return {_well_formed(key): _well_formed(entry) for key, entry in cast("dict[object, object]", value).items()}
     if isinstance(value, list | tuple):

@@ -295,7 +295,14 @@ class Agent(Actor):
                 self._arm(run, closing)
                 self.emitter.emit("start", self.id)
                 with run.scope, _deadline(run.settings) as run.deadline:
-                    outcome = await turns.take()
+                    try:
+                        outcome = await turns.take()
+                    except BaseExceptionGroup as group:
+                        # A nursery, of the provider's or a tool's, raises the stop together with what failed by it.
+                        _, stop = group.split(Exception)
+                        if stop is None or not run.stopped:
+                            raise
+                        raise stop from None
             if outcome is None:
                 outcome = turns.partial()
         except Exception as error:

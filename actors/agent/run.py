@@ -109,8 +109,12 @@ class AgentRun:
     async def __aenter__(self) -> AgentRun:
         if self._begun:
             raise RuntimeError("a run is started once; ask the agent for another one")
-        await self.agent.begin(self)
         self._begun = True
+        try:
+            await self.agent.begin(self)
+        except BaseException:
+            self._begun = False
+            raise
         return self
 
     async def __aexit__(

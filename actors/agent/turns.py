@@ -184,7 +184,7 @@ class Turns:
             self._text.append(turn.text)
             if answer is None:
                 self._log.cut_off(turn.text)
-            said = answer if answer is not None or stream is None else stream.partial
+            said = answer if answer is not None or stream is None else _so_far(stream)
             if said is not None:
                 self._note(said, turn, whole=answer is not None)
         return answer
@@ -297,6 +297,14 @@ class _Turn:
         if self._budget is not None:
             completion, total = usage.completion - self._charged, usage.total - self._charged
             self._budget.consume(Usage(usage.prompt, max(0, completion), max(0, total)))
+
+
+def _so_far(stream: ProviderStream) -> ProviderResult | None:
+    """What there is of an answer. Of one that was cut off anywhere, a provider may fail to make sense."""
+    try:
+        return stream.partial
+    except Exception:
+        return None
 
 
 def _options(settings: Settings) -> ProviderOptions | None:

@@ -9,6 +9,7 @@ from math import inf
 from typing import Any, Final, TypeAlias, cast, final
 
 import mcp_types as types
+import msgspec
 import trio
 from mcp import Client, StdioServerParameters
 from mcp.client import ClientRequestContext
@@ -18,6 +19,7 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 
 from greenroom.actors.mcp.elicited import elicited_form
 from greenroom.actors.mcp.names import mounted_name
+from greenroom.protocol import wire
 from greenroom.protocol.errors import GreenroomError, ToolError
 from greenroom.protocol.forms import FormSchema
 from greenroom.protocol.schemas import REFUSED, Contract, fault_text
@@ -86,6 +88,10 @@ class MountedServer:
             if not started:
                 raise self._failed(f"cannot be mounted: {_text(error)}") from error
             logger.warning("The MCP server %s is gone: %s", self.name, _text(error))
+        except BaseExceptionGroup as group:  # it broke off, and was unmounted before all of it had ended
+            _, rest = cast("BaseExceptionGroup[BaseException]", group).split(Exception)
+            assert rest is not None, "else it would be an ExceptionGroup"
+            raise rest from None
         finally:
             self._client = None
             self._clock.cancel()
@@ -97,22 +103,31 @@ class MountedServer:
     async def _list(self, client: Client) -> list[types.Tool]:
         listed: list[types.Tool] = []
         cursor: str | None = None
-        while len(listed) <= MOST_TOOLS:
+        while True:
             page = await client.list_tools(cursor=cursor, cache_mode="bypass")
             listed += page.tools
             cursor = page.next_cursor
+            if len(listed) > MOST_TOOLS or not (page.tools or cursor is None):
+                raise ValueError(f"its list of tools has no end, or more than {MOST_TOOLS} entries")
             if cursor is None:
                 return listed
-            if not page.tools:
-                break
-        raise ValueError(f"its list of tools has no end, or more than {MOST_TOOLS} entries")
 
     def _mount(self, listed: Iterable[types.Tool]) -> None:
-        """Add all of its tools, or none. One whose schema no model can be shown is left out, and the log says so."""
+        """Add all of its tools, or none.
+
+        One whose schema no model can be shown, or that is listed again, is left out, and the log says so.
+        """
         own: dict[str, Tool] = {}
         probe = ToolManager()
         taken = {tool.name for tool in self._tools.tools()}
+        seen: set[str] = set()
         for tool in listed:
+            if tool.name in seen:
+                logger.warning(
+                    "The MCP server %s lists the tool %s again; it can be called once.", self.name, tool.name
+                )
+                continue
+            seen.add(tool.name)
             name = mounted_name(self.name, tool.name, taken)
             try:
                 mounted = self._tool(name, tool)
@@ -135,6 +150,10 @@ class MountedServer:
             if read is REFUSED:
                 faults = " ".join(fault_text(fault) for fault in takes.explain(arguments))
                 raise ToolError("TOOL", f"malformed {name} call: {faults}", {"tool": name})
+            try:
+                wire.encode(read)
+            except (TypeError, ValueError, RecursionError) as error:  # the package would end the session over it
+                raise ToolError("TOOL", f"malformed {name} call: it is no JSON: {error}", {"tool": name}) from None
             result = await self._call(tool.name, read)
             if gives is not None and not gives.check(result.structured_content):
                 faults = " ".join(fault_text(fault) for fault in gives.explain(result.structured_content))
@@ -180,7 +199,8 @@ class MountedServer:
                 values = await self._ask(schema)
             except GreenroomError:
                 return types.ElicitResult(action="cancel")
-        return types.ElicitResult(action="accept", content=dict(values))
+        content = msgspec.json.decode(wire.encode(dict(values), surrogates="replace"))
+        return types.ElicitResult(action="accept", content=content)
 
     def _failed(self, what: str, tool: str | None = None) -> ToolError:
         context = {"server": self.name} | ({} if tool is None else {"tool": tool})
@@ -246,7 +266,9 @@ def _connector(endpoint: Endpoint, token: str | None, environment: Mapping[str, 
             elicitation_callback=elicit,
         )
     command, *words = endpoint
-    started = StdioServerParameters(command=command, args=words, env=dict(environment or {}))
+    started = StdioServerParameters(
+        command=command, args=words, env=dict(environment or {}), encoding_error_handler="replace"
+    )
     return lambda elicit: Client(started, elicitation_callback=elicit)
 
 

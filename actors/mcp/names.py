@@ -12,6 +12,9 @@ __all__ = ["mounted_name"]
 LONGEST: Final = 64
 """What OpenAI, Anthropic and others take of a tool's name: so many letters, digits, `_` and `-`."""
 
+DIGITS: Final = 6
+"""Of a hash, at the end of a name."""
+
 _OTHER: Final = re.compile("[^A-Za-z0-9_-]")
 
 
@@ -22,9 +25,9 @@ def mounted_name(server: str, tool: str, taken: Container[str]) -> str:
     the same name each time.
     """
     plain = f"mcp__{_OTHER.sub('_', server)}__{_OTHER.sub('_', tool)}"
-    name, digest = plain, hashlib.sha256(f"{server}\0{tool}".encode("utf-8", "surrogatepass")).hexdigest()
-    digits = 6
+    name, hashed = plain, f"{server}\0{tool}"
     while len(name) > LONGEST or name in taken:
-        name = f"{plain[: LONGEST - digits - 1]}_{digest[:digits]}"
-        digits += 2
+        digest = hashlib.sha256(hashed.encode("utf-8", "surrogatepass")).hexdigest()
+        name = f"{plain[: LONGEST - DIGITS - 1]}_{digest[:DIGITS]}"
+        hashed = digest  # another one, should this be taken as well
     return name

@@ -59,9 +59,11 @@ class People:
 
     def question(self, call: CallToolRequestParams) -> FormSchema | None:
         """The form that a call asks of the person at the client. None: it is no such call, or not a sound one."""
-        if call.name != self._tool or not call.arguments or call.arguments.get("to") not in self._names:
+        arguments = call.arguments or {}
+        to = arguments.get("to")
+        if call.name != self._tool or not isinstance(to, str) or to not in self._names:
             return None
-        return parse_form(call.arguments.get("schema"))
+        return parse_form(arguments.get("schema"))
 
     async def ask(
         self, context: Context, call: CallToolRequestParams, schema: FormSchema

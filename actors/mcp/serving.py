@@ -12,6 +12,7 @@ from mcp.server.context import ServerRequestContext
 from mcp_types import (
     CallToolRequestParams,
     CallToolResult,
+    ContentBlock,
     InputRequiredResult,
     ListToolsResult,
     PaginatedRequestParams,
@@ -23,6 +24,7 @@ from greenroom.actors.mcp.people import Answered, AtTerminal, People
 from greenroom.protocol import wire
 from greenroom.protocol.access import EVERYTHING, Grants
 from greenroom.protocol.errors import ToolError
+from greenroom.protocol.text import well_formed
 from greenroom.protocol.tools import ToolCall, ToolDefinition, ToolFailure
 from greenroom.runtime.tools import ToolManager
 
@@ -119,14 +121,14 @@ def _grants(context: Context) -> Grants:
     """What the caller may do."""
     if context.request is None:
         return EVERYTHING
-    granted: Grants = context.request.scope[GRANTS]
+    granted: Grants = context.request.scope.get(GRANTS, EVERYTHING)
     return granted
 
 
 def _shown(tool: ToolDefinition) -> McpTool:
     return McpTool(
         name=tool.name,
-        description=tool.description,
+        description=None if tool.description is None else well_formed(tool.description),
         input_schema=tool.parameters or {"type": "object", "properties": {}},
     )
 
@@ -137,10 +139,15 @@ def _success(value: object, *notes: str, text: str | None = None) -> CallToolRes
     encoded = value if isinstance(value, str) else wire.encode(value, surrogates="replace").decode()
     structured = None if isinstance(value, str) else msgspec.json.decode(encoded)
     return CallToolResult(
-        content=[TextContent(text=each) for each in (encoded if text is None else text, *notes)],
+        content=_texts(encoded if text is None else text, *notes),
         structured_content=structured if isinstance(structured, dict) else None,
     )
 
 
 def _failure(error: str, *notes: str) -> CallToolResult:
-    return CallToolResult(content=[TextContent(text=each) for each in (error, *notes)], is_error=True)
+    return CallToolResult(content=_texts(error, *notes), is_error=True)
+
+
+def _texts(*texts: str) -> list[ContentBlock]:
+    """Blocks of text. Half a character, as in the name of a file that is no UTF-8, would end the whole session."""
+    return [TextContent(text=well_formed(text)) for text in texts]

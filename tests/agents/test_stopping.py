@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -43,6 +45,84 @@ async def test_a_stopped_run_has_what_all_its_turns_wrote(stage: Stage, autojump
     assert stage.events[-2:] == [("abort", "why"), ("finish", AgentResult(content="onetw", partial=True))]
     assert stored(agent)[-1] == ("tool", "5")
     assert agent.status == "done"
+
+
+class Fragile:
+    """A model whose answer is held open by a task that fails when it is stopped, and that cannot say how far it is."""
+
+    id = name = "fragile"
+    format = None
+
+    async def generate(self, *_: Any) -> ProviderResult:
+        raise NotImplementedError
+
+    @asynccontextmanager
+    async def stream(self, *_: Any) -> AsyncGenerator[Any]:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(fail_when_stopped)
+            yield self
+
+    def __aiter__(self) -> Any:
+        return self
+
+    async def __anext__(self) -> Any:
+        await trio.sleep_forever()
+
+    @property
+    def partial(self) -> ProviderResult:
+        raise ValueError("half a call is no JSON")
+
+    result = partial
+
+
+async def fail_when_stopped() -> None:
+    try:
+        await trio.sleep_forever()
+    finally:
+        raise OSError("the connection is gone")
+
+
+async def fail_within() -> None:
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(fail_when_stopped)
+        await trio.sleep_forever()
+
+
+@pytest.mark.parametrize("timeout", [5.0, None])
+async def test_what_fails_by_a_stop_makes_no_failure_of_it(
+    stage: Stage, timeout: float | None, autojump_clock: trio.testing.MockClock
+) -> None:
+    agents = [
+        stage.runtime.agents.add(Agent(Fragile(), id="fragile")),
+        stage.agent(calling("", "t"), tools=[Tool("t", fail_within)]),
+    ]
+    for agent in agents:
+        async with agent.stream(timeout=timeout) as run:
+            await trio.testing.wait_all_tasks_blocked()
+            if timeout is None:
+                run.abort()
+            assert await run.result() == AgentResult(content="", partial=True)
+        assert agent.status == "done"
+    assert stored(agents[1])[-1] == ("tool", "cancelled")
+
+
+async def test_a_run_is_started_once_whoever_comes_at_the_same_time(stage: Stage) -> None:
+    agent = stage.agent(ProviderResult("whole"))
+    run = agent.stream()
+    ended: list[object] = []
+
+    async def enter() -> None:
+        try:
+            async with run:
+                ended.append((await run.result()).content)
+        except RuntimeError as error:
+            ended.append(type(error))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(enter)
+        nursery.start_soon(enter)
+    assert sorted(map(str, ended)) == ["<class 'RuntimeError'>", "whole"]
+    assert (agent.status, agent.ref.alive) == ("done", True)
 
 
 async def test_what_the_model_said_of_a_turn_that_was_cut_off_counts(

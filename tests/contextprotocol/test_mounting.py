@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Any
 
 import pytest
 import trio
-from mcp import types
+from mcp import Client, types
 from mcp.server import Server
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from greenroom import Runtime, Tool, ToolError, ToolManager, mcp_server, mount_mcp
+from greenroom.actors.mcp import mounting
 from greenroom.actors.mcp.elicited import elicited_form
 from greenroom.actors.mcp.names import mounted_name
 from greenroom.protocol.forms import serialize_form
@@ -273,3 +275,86 @@ def test_a_name_is_the_same_each_time() -> None:
     taken = {"mcp__my_server__do_it"}
     assert mounted_name("my server", "do/it", taken) == mounted_name("my server", "do/it", taken)
     assert mounted_name("my server", "do/it", taken) != mounted_name("my server", "do it", taken)
+
+
+async def test_a_tool_that_is_listed_again_and_again_is_one(caplog: pytest.LogCaptureFixture) -> None:
+    tools = ToolManager()
+    async with mount_mcp(tools, "s", server_of(*[tool("same") for _ in range(40)], tool("other"))) as mounted:
+        assert mounted.names == ("mcp__s__same", "mcp__s__other")
+    assert "lists the tool same again" in caplog.text
+
+
+async def test_any_number_of_sessions_with_one_server_have_names_of_their_own() -> None:
+    tools, names = ToolManager(), set[str]()
+    async with AsyncExitStack() as sessions:
+        for _ in range(40):
+            names.update((await sessions.enter_async_context(mount_mcp(tools, "s", server_of(tool("same"))))).names)
+        assert len(names) == tools.count == 40
+    assert tools.count == 0
+
+
+async def test_a_list_that_is_too_long_is_refused_also_on_one_page() -> None:
+    tools = ToolManager()
+    with pytest.raises(ToolError, match="1024"):
+        async with mount_mcp(tools, "s", server_of(*[tool(f"t{number}") for number in range(1025)])):
+            raise AssertionError("it was mounted")
+    assert tools.count == 0
+
+
+NO_TEXT = """
+import json, sys
+ANSWERS = {
+    "initialize": {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+                   "serverInfo": {"name": "s", "version": "1"}},
+    "tools/list": {"tools": [{"name": "t", "inputSchema": {"type": "object"}}]},
+    "tools/call": {"content": [{"type": "text", "text": "done"}]},
+}
+for line in sys.stdin:
+    asked = json.loads(line)
+    sys.stdout.buffer.write(b"\\xff\\xfe\\n")
+    if "id" in asked:
+        result = ANSWERS.get(asked["method"])
+        outcome = {"error": {"code": -32601, "message": "no"}} if result is None else {"result": result}
+        sys.stdout.buffer.write(json.dumps({"jsonrpc": "2.0", "id": asked["id"]} | outcome).encode() + b"\\n")
+    sys.stdout.flush()
+"""
+"""A server that sends bytes which are no text before each of its answers."""
+
+
+async def test_bytes_that_are_no_text_are_passed_over() -> None:
+    tools = ToolManager()
+    with trio.fail_after(30):
+        async with mount_mcp(tools, "s", [sys.executable, "-c", NO_TEXT], connect_timeout=20):
+            assert await tools.run("mcp__s__t", {}) == "done"
+
+
+async def test_a_session_that_breaks_off_while_it_is_unmounted_raises_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def break_off() -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            raise OSError("the pipe is broken")
+
+    @asynccontextmanager
+    async def connect(elicit: object) -> AsyncGenerator[Client]:
+        async with Client(server_of(tool("t"))) as client, trio.open_nursery() as nursery:
+            nursery.start_soon(break_off)
+            yield client
+
+    monkeypatch.setattr(mounting, "_connector", lambda *_: connect)
+    tools = ToolManager()
+    async with mount_mcp(tools, "s", server_of()) as mounted:
+        assert mounted.alive
+    assert (mounted.alive, tools.count) == (False, 0)
+
+
+async def test_arguments_that_json_cannot_hold_fail_their_call_alone() -> None:
+    tools = ToolManager()
+
+    async def call(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+        return text("done")
+
+    async with mount_mcp(tools, "s", server_of(tool("t", {"type": "object"}), call=call)):
+        for bad in ("half a \ud83d", object()):
+            assert "malformed" in (await refusal(tools, "mcp__s__t", a=bad)).message
+        assert await tools.run("mcp__s__t", {"a": "whole"}) == "done"

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import os
 from functools import partial
 from typing import Any
 
+import httpx2
 import pytest
 import trio
 from anthropic.types import ToolParam
 from mcp import Client, types
 from mcp.client import ClientRequestContext
+from mcp.client.streamable_http import streamable_http_client
 from openai.types.chat import ChatCompletionFunctionToolParam
 from pydantic import TypeAdapter
 from trio.testing import MockClock, wait_all_tasks_blocked
@@ -19,6 +23,7 @@ from greenroom import (
     RelationManager,
     Runtime,
     Tool,
+    ToolManager,
     WorkflowDefinition,
     WorkspaceManager,
     answer_tool,
@@ -29,6 +34,7 @@ from greenroom import (
     mcp_server,
     memory_driver,
     relation_tool,
+    serve_stdio,
     workflow_tool,
     workspace_tool,
 )
@@ -310,3 +316,57 @@ class TestAHostileClient:
             result = await mcp.call_tool("ask", {"to": "me", "schema": FORM})
         assert result.structured_content == {"ship": True}
         assert texts(result)[1].endswith("since the client failed at asking its person.")
+
+
+@pytest.mark.parametrize("to", [["me"], {"name": "me"}, None])
+async def test_a_question_to_what_is_no_name_is_malformed(client: Connect, to: Any) -> None:
+    async with client() as mcp:
+        result = await mcp.call_tool("ask", {"to": to, "schema": FORM})
+    assert (result.is_error, "malformed ask call" in texts(result)[0]) == (True, True)
+
+
+async def test_half_a_character_ends_no_session(runtime: Runtime) -> None:
+    """A name of a file that is no UTF-8 comes back so, and is part of what is said about it."""
+
+    def fail() -> None:
+        raise ValueError("no file \udcff")
+
+    runtime.tools.add((Tool("half", lambda: "a\ud83d", description="half a \ud83d"), Tool("fail", fail)))
+    stdin, asked = os.pipe()
+    heard, stdout = os.pipe()
+    calls: list[tuple[str, dict[str, Any]]] = [
+        (
+            "initialize",
+            {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}},
+        ),
+        ("tools/list", {}),
+        ("tools/call", {"name": "half"}),
+        ("tools/call", {"name": "fail"}),
+    ]
+    async with trio.lowlevel.FdStream(asked) as asking, trio.lowlevel.FdStream(heard) as hearing:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(partial(serve_stdio, mcp_server(runtime.tools), stdin=stdin, stdout=stdout))
+            said = []
+            for id, (method, params) in enumerate(calls):
+                call = {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
+                await asking.send_all(json.dumps(call).encode() + b"\n")
+                line = b""
+                while not line.endswith(b"\n"):
+                    line += await hearing.receive_some()
+                said.append(line.decode())
+            nursery.cancel_scope.cancel()
+    os.close(stdin)
+    os.close(stdout)
+    for answer, text in zip(said[1:], ("half a \ufffd", "a\ufffd", "no file \ufffd"), strict=True):
+        assert text in answer
+
+
+async def test_it_serves_over_transports_of_the_package_too() -> None:
+    tools = ToolManager()
+    tools.add(Tool("five", lambda: 5))
+    app = mcp_server(tools).streamable_http_app(stateless_http=True)
+    url = "http://127.0.0.1:8000/mcp"
+    async with app.router.lifespan_context(app), httpx2.AsyncClient(transport=httpx2.ASGITransport(app)) as http:
+        async with Client(streamable_http_client(url, http_client=http)) as mcp:
+            assert [tool.name for tool in (await mcp.list_tools()).tools] == ["five"]
+            assert texts(await mcp.call_tool("five", {})) == ["5"]
