@@ -326,12 +326,8 @@ async def test_a_question_to_what_is_no_name_is_malformed(client: Connect, to: A
 
 
 async def test_half_a_character_ends_no_session(runtime: Runtime) -> None:
-    """A name of a file that is no UTF-8 comes back so, and is part of what is said about it."""
-
-    def fail() -> None:
-        raise ValueError("no file \udcff")
-
-    runtime.tools.add((Tool("half", lambda: "a\ud83d", description="half a \ud83d"), Tool("fail", fail)))
+    """A name of a file that is no UTF-8 comes back so."""
+    runtime.tools.add(Tool("half", lambda: "a\ud83d", description="half a \ud83d"))
     stdin, asked = os.pipe()
     heard, stdout = os.pipe()
     calls: list[tuple[str, dict[str, Any]]] = [
@@ -341,7 +337,6 @@ async def test_half_a_character_ends_no_session(runtime: Runtime) -> None:
         ),
         ("tools/list", {}),
         ("tools/call", {"name": "half"}),
-        ("tools/call", {"name": "fail"}),
     ]
     async with trio.lowlevel.FdStream(asked) as asking, trio.lowlevel.FdStream(heard) as hearing:
         async with trio.open_nursery() as nursery:
@@ -357,7 +352,7 @@ async def test_half_a_character_ends_no_session(runtime: Runtime) -> None:
             nursery.cancel_scope.cancel()
     os.close(stdin)
     os.close(stdout)
-    for answer, text in zip(said[1:], ("half a \ufffd", "a\ufffd", "no file \ufffd"), strict=True):
+    for answer, text in zip(said[1:], ("half a \ufffd", "a\ufffd"), strict=True):
         assert text in answer
 
 
