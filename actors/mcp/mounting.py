@@ -89,7 +89,7 @@ class MountedServer:
                 raise self._failed(f"cannot be mounted: {_text(error)}") from error
             logger.warning("The MCP server %s is gone: %s", self.name, _text(error))
         except BaseExceptionGroup as group:  # it broke off, and was unmounted before all of it had ended
-            _, rest = cast("BaseExceptionGroup[BaseException]", group).split(Exception)
+            _, rest = group.split(Exception)
             assert rest is not None, "else it would be an ExceptionGroup"
             raise rest from None
         finally:

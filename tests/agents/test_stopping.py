@@ -13,10 +13,10 @@ import trio.testing
 from greenroom.actors.agent import Agent
 from greenroom.actors.providers.scripted import ScriptedTurn
 from greenroom.actors.system import open_runtime
-from greenroom.protocol.agents import AgentResult, Budget, ProviderResult, TokenChunk, Usage, Window
+from greenroom.protocol.agents import AgentResult, Budget, Delta, ProviderResult, TokenChunk, Usage, Window
 from greenroom.protocol.errors import ActorError, AgentError
 from greenroom.protocol.tree import ActorSnapshot
-from greenroom.runtime.cancel import Cancel
+from greenroom.runtime.cancel import Cancel, CancelToken
 from greenroom.runtime.lineage import beneath, current_lineage
 from greenroom.runtime.tools import Tool
 from tests.agents.conftest import Stage, U, calling, stored, value_tool
@@ -48,24 +48,12 @@ async def test_a_stopped_run_has_what_all_its_turns_wrote(stage: Stage, autojump
 
 
 class Fragile:
-    """A model whose answer is held open by a task that fails when it is stopped, and that cannot say how far it is."""
+    """An answer that never comes, and that cannot say how far it is."""
 
-    id = name = "fragile"
-    format = None
-
-    async def generate(self, *_: Any) -> ProviderResult:
-        raise NotImplementedError
-
-    @asynccontextmanager
-    async def stream(self, *_: Any) -> AsyncGenerator[Any]:
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(fail_when_stopped)
-            yield self
-
-    def __aiter__(self) -> Any:
+    def __aiter__(self) -> Fragile:
         return self
 
-    async def __anext__(self) -> Any:
+    async def __anext__(self) -> Delta:
         await trio.sleep_forever()
 
     @property
@@ -88,12 +76,32 @@ async def fail_within() -> None:
         await trio.sleep_forever()
 
 
+class FragileModel:
+    """A model whose answer is held open by a task that fails when it is stopped."""
+
+    id = name = "fragile"
+    format = None
+
+    async def generate(
+        self, messages: Any, cancel: CancelToken, tools: Any = None, options: Any = None
+    ) -> ProviderResult:
+        raise NotImplementedError
+
+    @asynccontextmanager
+    async def stream(
+        self, messages: Any, cancel: CancelToken, tools: Any = None, options: Any = None
+    ) -> AsyncGenerator[Fragile]:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(fail_when_stopped)
+            yield Fragile()
+
+
 @pytest.mark.parametrize("timeout", [5.0, None])
 async def test_what_fails_by_a_stop_makes_no_failure_of_it(
     stage: Stage, timeout: float | None, autojump_clock: trio.testing.MockClock
 ) -> None:
     agents = [
-        stage.runtime.agents.add(Agent(Fragile(), id="fragile")),
+        stage.runtime.agents.add(Agent(FragileModel(), id="fragile")),
         stage.agent(calling("", "t"), tools=[Tool("t", fail_within)]),
     ]
     for agent in agents:
