@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
@@ -61,7 +62,15 @@ class _Call(Generic[T]):
             raised = RuntimeError("The function raised StopIteration, which cannot be handed on.")
             raised.__cause__ = error
             self.fail(raised)
-        except (Exception, SystemExit, GeneratorExit, asyncio.CancelledError) as error:
+        except trio.Cancelled:
+            raise
+        except BaseExceptionGroup as group:  # of a nursery, perhaps with the cancellation of its tasks
+            cancelled, raised = group.split(trio.Cancelled)
+            if raised is not None:
+                self.fail(raised)
+            if cancelled is not None:
+                raise cancelled from None
+        except BaseException as error:  # SystemExit, say: no signal comes to this thread
             self.fail(error)
         finally:
             self.fail(_closed())
@@ -78,7 +87,8 @@ class _Call(Generic[T]):
 class Portal:
     """The way into a runtime that lives in a thread of its own: `with` or, in asyncio, `async with`. Made by `portal`.
 
-    Leaving the block cancels the calls that are still under way, stops the runtime, and waits until it has ended.
+    Leaving the block cancels the calls that are still under way, stops the runtime, and waits until it has ended. A
+    process that is forked within the block has no runtime: calls raise there, and leaving the block does nothing.
     """
 
     def __init__(self, open: Callable[[], AbstractAsyncContextManager[Runtime]]) -> None:
@@ -92,6 +102,8 @@ class Portal:
         self._ended: Future[None] = Future()
         self._lock = threading.Lock()
         self._calls: set[_Call[Any]] = set()
+        self._process: int | None = None
+        """Where the thread lives: a process that is forked has no copy of it, and nobody answers there."""
         self._thread = threading.Thread(target=self._main, name="greenroom", daemon=True)
 
     @property
@@ -151,6 +163,8 @@ class Portal:
     def _begin(self, function: Callable[[], Awaitable[T] | T]) -> _Call[T]:
         if threading.current_thread() is self._thread:
             raise RuntimeError("This is the runtime's own thread: call or await the function directly.")
+        if not self._here:
+            raise _closed()
         call = _Call(function)
         with self._lock:
             if self._token is None or self._ended.done():
@@ -165,7 +179,7 @@ class Portal:
         return call
 
     def _withdraw(self, call: _Call[Any]) -> None:
-        if self._token is not None:
+        if self._token is not None and self._here:
             with suppress(trio.RunFinishedError):  # then it has ended, too
                 self._token.run_sync_soon(call.scope.cancel)
 
@@ -219,35 +233,56 @@ class Portal:
 
     # ---------------------------------------------------------------- opening and closing
 
+    @property
+    def _here(self) -> bool:
+        """The runtime's thread is one of this process, or was."""
+        return self._process == os.getpid()
+
+    def _begin_thread(self) -> None:
+        self._process = os.getpid()
+        self._thread.start()
+
+    def _give_up(self) -> None:
+        """Whoever opens it has been interrupted: nobody will leave the block."""
+        if not self._ready.cancel():
+            self._close()
+
     def _close(self) -> None:
         if self._token is not None and self._closing is not None:
             with suppress(trio.RunFinishedError):  # it has ended by itself
                 self._token.run_sync_soon(self._closing.set)
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        self._begin_thread()
         try:
             self._ready.result()
-        finally:
-            self._ready.cancel()  # interrupted: then it ends by itself
+        except BaseException:
+            self._give_up()
+            raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._close()
-        self._ended.result()
+        if self._here:
+            self._close()
+            self._ended.result()
 
     async def __aenter__(self) -> Self:
-        self._thread.start()
-        await asyncio.wrap_future(self._ready)
+        self._begin_thread()
+        try:
+            await asyncio.wrap_future(self._ready)
+        except BaseException:
+            self._give_up()
+            raise
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._close()
-        await asyncio.shield(asyncio.wrap_future(self._ended))
+        if self._here:
+            self._close()
+            await asyncio.shield(asyncio.wrap_future(self._ended))
 
 
 def _portal_of(open: Callable[P, AbstractAsyncContextManager[Runtime]]) -> Callable[P, Portal]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import select
 import signal
 import sys
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import pytest
@@ -170,6 +172,82 @@ def test_a_step_that_exits_ends_its_own_call_and_no_other() -> None:
             portal.call(sys.exit, 3)
         assert exited.value.code == 3
         assert portal.call(lambda: "still there") == "still there"
+
+
+async def exit_in_a_task() -> None:
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(trio.to_thread.run_sync, sys.exit, 3)
+
+
+class Odd(BaseException):
+    """What no code expects."""
+
+
+@pytest.mark.parametrize("error", [Odd(), KeyboardInterrupt(), BaseExceptionGroup("g", [Odd(), ValueError()])])
+def test_whatever_a_call_raises_is_its_caller_s_alone(error: BaseException) -> None:
+    def fail() -> None:
+        raise error
+
+    with greenroom.portal() as portal:
+        with pytest.raises(type(error)) as raised:
+            portal.call(fail)
+        assert raised.value is error or isinstance(error, BaseExceptionGroup)
+        with pytest.raises(BaseExceptionGroup, match="nursery"):
+            portal.call(exit_in_a_task)
+        assert portal.call(lambda: "still there") == "still there"
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_process_that_was_forked_has_no_runtime_and_is_not_held_up() -> None:
+    told, tells = os.pipe()
+    with greenroom.portal() as portal:
+        child = os.fork()
+        if not child:
+            try:
+                portal.call(list)
+            except ActorError as error:
+                portal.__exit__(None, None, None)
+                os.write(tells, error.code.encode())
+            os._exit(0)
+        os.close(tells)
+        assert select.select([told], [], [], 5)[0], "it waits for a thread that it does not have"
+        assert os.read(told, 100) == b"STOPPED"
+        os.waitpid(child, 0)
+        assert portal.call(lambda: "still there") == "still there"
+    os.close(told)
+
+
+def hold_up_until_open(portal: Portal) -> None:
+    """Let whoever opens it not hear of it yet."""
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        with suppress(ActorError):
+            assert portal.runtime
+            break
+        time.sleep(0.001)
+    time.sleep(0.01)
+
+
+def test_an_opening_that_is_cancelled_at_its_very_end_leaves_no_runtime() -> None:
+    portal = greenroom.portal()
+
+    async def enter() -> None:
+        async with portal:
+            raise AssertionError("it was entered")
+
+    async def main() -> None:
+        entering = asyncio.ensure_future(enter())
+        await asyncio.sleep(0)
+        hold_up_until_open(portal)
+        entering.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await entering
+
+    asyncio.run(main())
+    deadline = time.monotonic() + 5
+    while any(thread.name == "greenroom" for thread in threading.enumerate()):
+        assert time.monotonic() < deadline, "nobody has ended it"
+        time.sleep(0.001)
 
 
 def test_a_stop_iteration_reaches_its_caller_as_something_that_futures_take() -> None:
