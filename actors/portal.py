@@ -65,9 +65,9 @@ class _Call(Generic[T]):
         except trio.Cancelled:
             raise
         except BaseExceptionGroup as group:  # of a nursery, perhaps with the cancellation of its tasks
-            cancelled, raised = group.split(trio.Cancelled)
-            if raised is not None:
-                self.fail(raised)
+            cancelled, failures = group.split(trio.Cancelled)
+            if failures is not None:
+                self.fail(failures)
             if cancelled is not None:
                 raise cancelled from None
         except BaseException as error:  # SystemExit, say: no signal comes to this thread
