@@ -109,6 +109,10 @@ OFFERED_BY: Final[dict[str, str]] = {
     "agent": "offered by `greenroom chat`",
     "workspace": "`workspaces.roots`",
     "database": "`databases.files`",
+    "bash": "`bash.root`",
+    "job_list": "`bash.root`",
+    "job_output": "`bash.root`",
+    "job_kill": "`bash.root`",
 }
 """What offers a tool where a configuration says what is offered, by the name of the tool."""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import trio
 
 from greenroom.actors.cli.behaviours import behaviours_of, import_behaviours
-from greenroom.actors.cli.offering import offer_tools
+from greenroom.actors.cli.offering import offer_bash, offer_tools
 from greenroom.actors.cli.policies import set_policies
 from greenroom.actors.cli.providers import open_providers
 from greenroom.actors.config import Config, Credentials, load_config
@@ -33,7 +33,8 @@ async def open_composition(config: Config) -> AsyncGenerator[Runtime]:
     command has.
 
     Whoever is to fill a seam is looked for before anything starts. Raises `SeamError` for one that cannot, ConfigError
-    FUNCTIONS, DATABASE and EXTRA, JournalError, `WorkspaceError` and `DatabaseError` for what else cannot be used.
+    FUNCTIONS, DATABASE, BASH and EXTRA, JournalError, `WorkspaceError` and `DatabaseError` for what else cannot be
+    used.
     """
     module = None if config.workflows.functions is None else import_behaviours(config.workflows.functions)
     data = None if config.journal is None else config.journal.data
@@ -51,6 +52,8 @@ async def open_composition(config: Config) -> AsyncGenerator[Runtime]:
                 {} if config.databases is None else config.databases.files,
                 providers.drivers,
             )
+            if config.bash is not None:
+                await offer_bash(runtime, config.bash, Credentials(config.credentials.file))
             for add in providers.tools:
                 runtime.tools.add(add(runtime))
             yield runtime

@@ -1,4 +1,5 @@
-"""What `greenroom serve` offers to those who may call tools: data in the folders and files that it is given."""
+"""What `greenroom serve` offers to those who may call tools: data in the folders and files that it is given, and
+commands."""
 
 from __future__ import annotations
 
@@ -7,16 +8,22 @@ from pathlib import Path
 
 import trio
 
+from greenroom.actors.config import BashTable, Credentials
 from greenroom.actors.database import FILE, MEMORY_DRIVERS, DatabaseFiles, DriverFactory
 from greenroom.actors.system import Runtime
+from greenroom.actors.toolbox.bash import bash_tool
 from greenroom.actors.toolbox.database import database_tool
 from greenroom.actors.toolbox.describe import describe_tool
 from greenroom.actors.toolbox.infer import infer_tool
+from greenroom.actors.toolbox.job_kill import job_kill_tool
+from greenroom.actors.toolbox.job_list import job_list_tool
+from greenroom.actors.toolbox.job_output import job_output_tool
 from greenroom.actors.toolbox.workspace import workspace_tool
 from greenroom.actors.workspace import WorkspaceManager
 from greenroom.protocol.errors import ConfigError
+from greenroom.runtime.policies import LocalSpill
 
-__all__ = ["named_files", "offer_tools"]
+__all__ = ["named_files", "offer_bash", "offer_tools"]
 
 
 async def offer_tools(
@@ -48,6 +55,30 @@ async def offer_tools(
             await kept.get(name)  # what cannot be read is told now, not to whoever calls first
         every = {**drivers, FILE: kept.storage}
         runtime.tools.add(database_tool(runtime.tree, store=kept, drivers=every, driver=FILE))
+
+
+async def offer_bash(runtime: Runtime, table: BashTable, credentials: Credentials) -> None:
+    """Add the tool `bash`, and those for its jobs. Raises ConfigError: BASH for a folder that is none and for a
+    credential that there is not, and what looking it up raises."""
+    if not await trio.Path(table.root).is_dir():
+        raise ConfigError("BASH", f"bash.root: commands cannot begin in {table.root}, which is no folder.")
+    env = await trio.to_thread.run_sync(lambda: {name: credentials.get(name) for name in table.env})
+    if missing := [name for name, secret in env.items() if secret is None]:
+        raise ConfigError(
+            "BASH",
+            f"bash.env: there are no credentials for {len(missing)} of its {len(env)} names; set them in the"
+            " environment or in credentials.file.",
+        )
+    found = {name: secret for name, secret in env.items() if secret is not None}
+    jobs, spill = runtime.jobs, None if table.spill is None else LocalSpill(table.spill)
+    runtime.tools.add(
+        (
+            bash_tool(background=jobs, root=table.root, env=found, spill=spill),
+            job_list_tool(jobs),
+            job_output_tool(jobs),
+            job_kill_tool(jobs),
+        )
+    )
 
 
 def named_files(spelled: Iterable[str]) -> dict[str, str]:

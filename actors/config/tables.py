@@ -16,6 +16,7 @@ __all__ = [
     "TABLES",
     "AgentLoopTable",
     "ApprovalsTable",
+    "BashTable",
     "Config",
     "CredentialsTable",
     "DatabasesTable",
@@ -106,6 +107,19 @@ class DatabasesTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """The name of each database and the file that keeps it: JSON if it ends with .json, SQLite otherwise."""
     drivers: tuple[Name, ...] = ("memory",)
     """In what else databases may be created, providers of the seam `storage`."""
+
+
+class BashTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The tool `bash`, and `job_list`, `job_output` and `job_kill` for what it leaves in the background. Without this
+    table none of them is offered. Commands may do whatever the account may that greenroom runs under."""
+
+    root: Name
+    """The folder in which commands begin. It keeps nothing from leaving it."""
+    env: tuple[SecretRef, ...] = ()
+    """The names of credentials that commands find in their environment, which has no keys and no tokens otherwise."""
+    spill: Name | None = None
+    """The folder that keeps output which is too long to be shown; a private one for temporary files if it is not
+    given."""
 
 
 class ToolsTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -247,6 +261,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     workflows: WorkflowsTable = WorkflowsTable()
     workspaces: WorkspacesTable | None = None
     databases: DatabasesTable | None = None
+    bash: BashTable | None = None
     tools: ToolsTable = ToolsTable()
     credentials: CredentialsTable = CredentialsTable()
     llm: LlmTable = LlmTable()
@@ -262,6 +277,7 @@ TABLES: Final[dict[str, type[Struct]]] = {
     "workflows": WorkflowsTable,
     "workspaces": WorkspacesTable,
     "databases": DatabasesTable,
+    "bash": BashTable,
     "tools": ToolsTable,
     "credentials": CredentialsTable,
     "llm": LlmTable,
