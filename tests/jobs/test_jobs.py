@@ -14,7 +14,10 @@ from greenroom.actors.agent import Agent, delegate
 from greenroom.actors.job import Job, job_owner
 from greenroom.actors.system import open_runtime
 from greenroom.protocol.errors import ActorDeadlock, ActorError, JobError
+from greenroom.runtime.lineage import Lineage, beneath, current_lineage
+from greenroom.runtime.patience import patient_scope
 from tests.cancelling import Doomed, at_every_step
+from tests.clock import advance
 from tests.jobs.conftest import Stage, at_once
 
 
@@ -398,3 +401,51 @@ async def test_a_wait_that_is_cancelled_at_any_moment_leaves_no_trace() -> None:
             assert not [wait for wait in runtime.snapshot().waits if wait.message == "job"]
 
     await at_every_step(scenario)
+
+
+# -------------------------------------------------------------------- what is around it
+
+
+@pytest.mark.parametrize("waits", [True, False])
+async def test_a_patient_deadline_stands_still_for_a_job_that_is_waited_for_and_for_no_other(
+    stage: Stage, waits: bool, mock_clock: MockClock
+) -> None:
+    terminals = stage.runtime.terminals
+    terminals.add("reviewer")
+    form = {"fields": [{"control": "confirm", "name": "go"}]}
+    ended: list[bool] = []
+
+    async def asking(_job: Job) -> str:
+        return str(await stage.runtime.ask("reviewer", form, timeout=None))
+
+    async def work() -> None:
+        with patient_scope(5.0) as scope:
+            job = await stage.start(asking, owner=ada)
+            if waits:
+                await job.wait(100)
+            else:
+                await trio.sleep_forever()
+        ended.append(scope.cancelled_caught)
+
+    ada = stage.agent("ada")
+    await trio.testing.wait_all_tasks_blocked()
+    ada.start_soon(work)
+    await advance(60_000)
+    assert ended == ([] if waits else [True])
+    (pending,) = terminals.pending("reviewer")
+    await terminals.answer("reviewer", pending.id, {"go": True})
+    await trio.testing.wait_all_tasks_blocked()
+    assert ended == [not waits]
+    assert stage.jobs.jobs()[0].read() == "{'go': True}"
+
+
+async def test_a_job_is_beneath_what_its_starter_is_beneath(stage: Stage) -> None:
+    lineages: list[Lineage] = []
+
+    async def work(_job: Job) -> None:
+        lineages.append(current_lineage())
+
+    with beneath("agent:planner"):
+        job = await stage.start(work)
+    await job.wait()
+    assert lineages[0].tags == ("agent:planner",)
