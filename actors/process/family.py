@@ -1,9 +1,9 @@
 """The processes that a command has started, and those that these have: who of them lives, and signals to them.
 
-Whoever makes a session of its own, or leaves its group, is found all the same: Linux tells of each process its parent,
-its group and its session (proc(5)), and its environment, which has the command's mark however often it forks. Only a
-process that drops its environment, its session and its parents one after another between two looks is lost. On other
-systems there is the group alone (kill(2)). All of it blocks, for some milliseconds.
+Whoever makes a session of its own is found all the same: Linux tells of each process its parent and its session
+(proc(5)), and its environment, which has the command's mark however often it forks. Only a process that drops its
+environment, its session and its parents one after another between two looks is lost. On other systems there is the
+group alone (kill(2)). All of it blocks, for some milliseconds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ _DEAD: Final = (b"Z", b"X", b"x")
 
 class _Process(NamedTuple):
     parent: int
-    group: int
     session: int
 
 
@@ -35,35 +34,39 @@ class Family:
     The leader must not have been reaped: its number could be another's then.
     """
 
-    __slots__ = ("_entry", "leader")
+    __slots__ = ("_entry", "_sessions", "leader")
 
     def __init__(self, leader: int, mark: str) -> None:
         self.leader = leader
+        self._sessions = {leader}
+        """Those that its processes have made: whoever is in one of them is of the family, whoever their parent was."""
         self._entry = f"{MARK}={mark}\0".encode()
 
     def living(self) -> frozenset[int]:
         """The numbers of those that live; where /proc is missing, the group's with a minus if anything of it lives."""
         if not sys.platform.startswith("linux"):
             return self._group()
+        lives: dict[int, _Process] = {}
         found: set[int] = set()
-        children: dict[int, list[int]] = {}
         known: set[str] = set()
         # Again until nobody is new: one that ended before it was looked at may just have started another.
         while new := [name for name in os.listdir("/proc") if name.isdigit() and name not in known]:
             known.update(new)
             for name in new:
                 if (process := _look(name)) is not None:
-                    number = int(name)
-                    children.setdefault(process.parent, []).append(number)
-                    if self.leader in (number, process.group, process.session) or self._marked(name):
-                        found.add(number)
-        line = [*found]
-        while line:
-            for child in children.get(line.pop(), ()):
-                if child not in found:
-                    found.add(child)
-                    line.append(child)
-        return frozenset(found)
+                    lives[int(name)] = process
+                    if self._marked(name):
+                        found.add(int(name))
+        while True:
+            self._sessions |= {lives[number].session for number in found}
+            more = {
+                number
+                for number, process in lives.items()
+                if number not in found and (process.session in self._sessions or process.parent in found)
+            }
+            if not more:
+                return frozenset(found)
+            found |= more
 
     def signal(self, number: int) -> frozenset[int]:
         """Send a signal to all that live, to those of the group at once; who they were."""
@@ -99,5 +102,5 @@ def _look(name: str) -> _Process | None:
             told = stat.read()
     except OSError:
         return None
-    state, parent, group, session = told[told.rindex(b")") + 2 :].split()[:4]
-    return None if state in _DEAD else _Process(int(parent), int(group), int(session))
+    state, parent, _group, session = told[told.rindex(b")") + 2 :].split()[:4]  # the name may hold anything
+    return None if state in _DEAD else _Process(int(parent), int(session))

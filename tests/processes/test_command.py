@@ -87,6 +87,13 @@ async def test_what_a_command_has_left_behind_is_ended_with_it(daemon: str) -> N
     assert named(MINE) == []
 
 
+@pytest.mark.parametrize("shell_", ["sh", "setsid sh", "env -i setsid /bin/sh"])
+async def test_what_begins_while_the_rest_is_being_ended_is_ended_too(shell_: str) -> None:
+    result = await shell(f"{shell_} -c '{MINE}; {MINE}; {MINE}' & wait", timeout=0.1)
+    assert result.timed_out
+    assert named(MINE) == []
+
+
 async def test_whoever_starts_the_next_and_ends_is_caught_all_the_same(tmp_path: Path) -> None:
     hop = tmp_path / f"hop-{os.getpid()}"
     hop.write_text("#!/bin/sh\nsetsid $0 &\n")
