@@ -180,7 +180,9 @@ class ToolManager:
         else:
             executions = [self._execution(pipeline, call, stop) for call in calls]
             await run_batch(
-                executions, lambda at, outcome: settle(at, _result(calls[at], outcome), outcome), pipeline.max_parallel
+                executions,
+                lambda at, outcome: settle(at, _result(calls[at], outcome), outcome),
+                lambda: pipeline.max_parallel,
             )
         return [results[index] for index in range(len(calls))]
 

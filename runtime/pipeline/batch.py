@@ -17,10 +17,11 @@ Settling = Callable[[int, Outcome], None]
 """Hears of each call that is over: its position and what it came to. It is plain and raises nothing."""
 
 
-async def run_batch(executions: Sequence[Execution], settled: Settling, limit: int) -> None:
+async def run_batch(executions: Sequence[Execution], settled: Settling, limit: Callable[[], int]) -> None:
     """Carry out calls in the order given; each is told to `settled` once it is over, in that order too.
 
-    Calls that may overlap run beside their neighbours, at most `limit` at a time. One that may not waits until all
+    Calls that may overlap run beside their neighbours, at most `limit()` at a time, which is asked anew for each group
+    of neighbours. One that may not waits until all
     before it are over, and all behind it wait for it. Verdicts are taken one after another, and so are results: only
     the tools themselves overlap.
 
@@ -50,10 +51,11 @@ def _abandon(executions: Sequence[Execution]) -> None:
 
 @final
 class _Batch:
-    def __init__(self, executions: Sequence[Execution], settled: Settling, limit: int) -> None:
+    def __init__(self, executions: Sequence[Execution], settled: Settling, limit: Callable[[], int]) -> None:
         self._executions = executions
         self._settled = settled
-        self._room = trio.Semaphore(limit)
+        self._limit = limit
+        self._room = trio.Semaphore(0)
         self._performed = [trio.Event() for _ in executions]
         self._over = [trio.Event() for _ in executions]
         self.fault: Exception | None = None
@@ -62,11 +64,15 @@ class _Batch:
         admitted, admitting = trio.open_memory_channel[int](math.inf)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._conclude_all, admitting)
+            alone = True  # the one before: so that this one begins a group
             with admitted:
                 for position, execution in enumerate(self._executions):
                     overlaps = execution.overlapping
                     if not overlaps and position:
                         await self._over[position - 1].wait()
+                    if alone or not overlaps:  # nothing runs, so that no place is taken
+                        self._room = trio.Semaphore(self._limit())
+                    alone = not overlaps
                     await self._room.acquire()
                     if self.fault is not None:  # it may have come while this one stood in line
                         return

@@ -47,6 +47,21 @@ def crowd() -> Crowd:
     return Crowd()
 
 
+async def test_how_many_may_overlap_is_asked_anew_for_each_group(crowd: Crowd, autojump_clock: MockClock) -> None:
+    most: list[int] = []
+
+    async def alone() -> None:
+        most.append(crowd.most)
+        crowd.most = 0
+        crowd.track.pipeline.max_parallel += 2
+
+    crowd.track.pipeline.max_parallel = 1
+    crowd.add("A", 1)
+    crowd.track.tool(alone, "alone")
+    await crowd.execute("A", "A", "alone", "A", "A", "A", "A", "alone", *"AAAAAAA", "alone")
+    assert most == [1, 3, 5]
+
+
 @pytest.mark.case("pipeline", 24)
 async def test_neighbours_that_may_overlap_do_and_are_told_of_in_their_order(
     crowd: Crowd, autojump_clock: MockClock
