@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
 import trio
@@ -104,11 +105,13 @@ class Calls(RuleBasedStateMachine):
 
     # ---------------------------------------------------------------- policies
 
-    @initialize(approved=st.booleans())
-    def begin(self, approved: bool) -> None:
+    @initialize(approved=st.booleans(), twice=st.booleans())
+    def begin(self, approved: bool, twice: bool) -> None:
         if approved:  # rare by chance, and where one grant could become two runs
             self.add("pre", "ask", False)
             self.add("approval", "grant", False)
+            if twice:
+                self.add("around", "twice", False)
 
     @rule(policies=st.lists(st.tuples(st.sampled_from(POLICIES), st.booleans()), min_size=1, max_size=4))
     def register(self, policies: list[tuple[tuple[Stage, str], bool]]) -> None:
@@ -144,6 +147,13 @@ class Calls(RuleBasedStateMachine):
     def close(self, choices: list[int]) -> None:
         for choice in choices[: len(self.policies)]:
             self.policies.pop(choice % len(self.policies)).close()
+        self.disturb()
+
+    @rule(mode=st.sampled_from(["ask", "ask", "never"]), most=st.integers(1, 4))
+    def settle_on(self, mode: Literal["ask", "never"], most: int) -> None:
+        """Whether anybody is asked at all, and how many calls of a batch may overlap."""
+        self.pipeline.approvals.mode = mode
+        self.pipeline.max_parallel = most
         self.disturb()
 
     def disturb(self) -> None:
@@ -186,8 +196,16 @@ class Calls(RuleBasedStateMachine):
 
     def observe(self, kind: str, settled: Settled) -> None:
         if kind == "tamper":
+            call: Any = settled.call
             outcome: Any = settled.outcome
-            outcome.value["id"] = "tampered with"
+            for tamper in (
+                lambda: call.arguments.update(id="tampered with"),
+                lambda: setattr(outcome, "value", "tampered with"),
+                lambda: outcome.value.update(id="tampered with"),
+                lambda: outcome.value.clear(),
+            ):
+                with suppress(TypeError, AttributeError):
+                    tamper()
         if kind == "raise":
             raise ValueError("not looking today")
 
@@ -290,7 +308,7 @@ class Calls(RuleBasedStateMachine):
         """How often the tool runs, and whether the call succeeds."""
         verdict = next((kind for kind in self.kinds("pre") if kind != "pass"), "allow")
         decision = next((kind for kind in self.kinds("approval") if kind != "pass"), "unavailable")
-        granted = verdict == "ask" and decision in ("grant", "wait")
+        granted = verdict == "ask" and self.pipeline.approvals.mode == "ask" and decision in ("grant", "wait")
         guarded = next((kind for kind in self.kinds("guard") if kind != "pass"), None)
         skips_review = verdict in ("raise", "garbage") or (guarded == "raise" and (granted or verdict == "allow"))
         runs, success = 0, False
