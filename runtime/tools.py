@@ -17,6 +17,7 @@ A registry is a working set: one for each agent, never a global.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias, final, overload
 from uuid import uuid4
@@ -46,6 +47,8 @@ from greenroom.runtime.scopes import Scope
 from greenroom.runtime.tool import MalformedCall, Tool, accepted
 
 __all__ = ["Tool", "ToolManager", "tool_function"]
+
+logger = logging.getLogger("greenroom.tools")
 
 MOST_NESTED: Final = 16
 """How many calls may stand within each other while there is a policy. A tool that calls itself without an end would
@@ -144,9 +147,9 @@ class ToolManager:
         """Runs one call, or several at a time, and says how each ended. Calls start, and results stand, in their order.
 
         Nothing that a tool raises as an `Exception` leaves here: it becomes a failure with its text, and the other
-        calls go on. Cancellation, `KeyboardInterrupt` and groups that hold one pass; a cancelled batch gives no results
-        at all. A single call runs in the task of the caller and shares its context variables, calls of a batch have
-        copies of them.
+        calls go on. Cancellation and `KeyboardInterrupt` pass, alone even where they came in a group; what else was in
+        it is logged. A cancelled batch gives no results at all. A single call runs in the task of the caller and shares
+        its context variables, calls of a batch have copies of them.
 
         `settled(position, result, outcome)` hears of each call that is over, so that a cancelled caller keeps what was
         done. `outcome` is what the pipeline has to say about it; None where it had no part in it. `stop` ends what runs
@@ -282,7 +285,15 @@ class ToolManager:
             raise ToolError("TOOL", f"tool not found: {name}", {"tool": name})
         if registered.owed is not None:
             accepted(name, args, registered.owed.parse(args))
-        return await registered.tool.execute(args, caller)
+        try:
+            return await registered.tool.execute(args, caller)
+        except BaseExceptionGroup as group:
+            failed, rest = group.split(Exception)
+            if failed is None or rest is None:
+                raise
+            # It was cancelled, and a part of it failed at that: nobody is there any more to whom that is a result.
+            logger.warning("The tool %s failed as it was cancelled", name, exc_info=failed)
+            raise rest from None
 
     async def _settle(self, call: ToolCall) -> ToolResult:
         try:

@@ -9,8 +9,13 @@ from typing import Any
 import msgspec
 import pytest
 import trio
+import trio.testing
 from trio.testing import MockClock
 
+from greenroom.actors.agent import Agent
+from greenroom.actors.providers import ScriptedProvider
+from greenroom.actors.system import open_runtime
+from greenroom.protocol.agents import MessageInput, ProviderResult
 from greenroom.protocol.errors import GreenroomError, InvariantError
 from greenroom.protocol.tools import ToolFailure, ToolSuccess
 from greenroom.runtime.bus import Bus, Next
@@ -273,3 +278,51 @@ async def test_a_guard_or_a_policy_that_is_added_within_a_call_is_asked_of_later
     assert await track.error("add") == "not any more", "its own review is dispatched later"
     closes[0]()
     assert isinstance(await track.execute(), ToolSuccess)
+
+
+# -------------------------------------------------------------------- tools that fail as they are cancelled
+
+
+async def careless() -> None:
+    """Of its two parts one raises when both are cancelled."""
+
+    async def part() -> None:
+        try:
+            await trio.sleep(9)
+        finally:
+            raise LookupError("there is nothing to close")
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(part)
+        nursery.start_soon(trio.sleep, 9)
+
+
+@pytest.mark.parametrize("calls", [call(), [call(id="1"), call(id="2")]], ids=["one", "batch"])
+async def test_a_cancelled_call_is_cancelled_whatever_its_tool_raises_then(
+    track: Track, calls: Any, caplog: pytest.LogCaptureFixture, autojump_clock: MockClock
+) -> None:
+    track.tool(careless, concurrent=True)
+    with trio.move_on_after(1) as scope:
+        await track.tools.execute(calls)
+    assert {settled.outcome.content for settled in track.results} == {
+        "Error: The call was stopped while it ran: what it had done by then may stand."
+    }
+    assert scope.cancelled_caught
+    assert "there is nothing to close" in caplog.text
+
+
+@pytest.mark.parametrize("policed", [True, False])
+async def test_a_stopped_run_is_no_failure_whatever_its_tools_raise_then(
+    policed: bool, autojump_clock: MockClock
+) -> None:
+    async with open_runtime() as runtime:
+        if policed:
+            runtime.pipeline.guard(lambda call: None)
+        provider = ScriptedProvider([ProviderResult("", tools=(call(),)), ProviderResult("never")])
+        agent = runtime.agents.add(Agent(provider, tools=[Tool("t", careless)]))
+        agent.context.messages.add(MessageInput("user", "Go."))
+        async with agent.stream() as run:
+            await trio.testing.wait_all_tasks_blocked()
+            run.abort("enough")
+            assert (await run.result()).partial
+        assert [message.content for message in agent.context.messages.view() if message.role == "tool"] == ["cancelled"]
