@@ -80,20 +80,24 @@ def call_card(handling: Handling, call: Invocation) -> Card:
     """What a person is shown of a call that has not run."""
     if handling.present_call is not None:
         try:
-            card: Any = handling.present_call(call.arguments)
-            if isinstance(card, Card):
+            card = handling.present_call(call.arguments)
+            if _is_card(card):
                 return card
         except Exception:
             pass  # it is shown all the same
     return Card(call.name, compact(call.arguments))
 
 
+def _is_card(made: Any) -> bool:
+    return isinstance(made, Card) and isinstance(made.title, str) and isinstance(made.body, str)
+
+
 def result_card(handling: Handling, call: Invocation, outcome: Outcome) -> Card:
     """What a person is shown of a call that is over, of nothing but what a record keeps."""
     if handling.present_result is not None:
         try:
-            card: Any = handling.present_result(call.arguments, outcome)
-            if isinstance(card, Card):
+            card = handling.present_result(call.arguments, outcome)
+            if _is_card(card):
                 return card
         except Exception:
             pass  # it is shown all the same

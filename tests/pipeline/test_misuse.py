@@ -91,9 +91,9 @@ async def test_texts_of_a_kind_of_their_own_come_out_plain(track: Track) -> None
     assert {type(text) for text in said} == {str}
 
 
-async def test_a_card_that_is_none_gives_way_to_a_general_one() -> None:
-    nothing: Any = None
-    handling = Handling(present_call=lambda arguments: nothing, present_result=lambda arguments, outcome: nothing)
+@pytest.mark.parametrize("made", [None, "a title", Card(WRONG[0]), Card("t", WRONG[2])], ids=repr)
+def test_a_card_that_is_none_gives_way_to_a_general_one(made: Any) -> None:
+    handling = Handling(present_call=lambda arguments: made, present_result=lambda arguments, outcome: made)
     sent = Invocation(call_id="1", name="send", arguments={})
     assert call_card(handling, sent) == Card("send", "{}")
     assert result_card(handling, sent, ToolOk(1, content="1")) == Card("send", "1")
