@@ -16,6 +16,7 @@ from greenroom.actors.agent import AgentManager
 from greenroom.actors.gateway import Access, Gateway, GatewayLimits, Mount, Services, open_gateway
 from greenroom.actors.job import JobManager
 from greenroom.actors.remote import RemoteServices
+from greenroom.actors.services import offer_services
 from greenroom.actors.session import JournalPersistence, Persistence, SessionManager
 from greenroom.actors.subagent import Subagents
 from greenroom.actors.terminal import (
@@ -81,6 +82,7 @@ class Runtime:
         """The logs of agents: `await runtime.sessions.open(id)`."""
         self.remote = RemoteServices()
         """Services whose marked methods programs may call: `runtime.remote.add("release", Releases())`."""
+        offer_services(self.remote, self.agents, sessions, jobs, tree.bus)
         self.journal = journal
         """What is recorded. None: the runtime was opened without `data`."""
         self.spill = Seam[SpillStore]("spill", "sole")

@@ -30,6 +30,7 @@ COMMANDS: Final = {
     "resume": "commands.running",
     "cancel": "commands.runs",
     "tools": "commands.tools",
+    "api": "commands.api",
     "call": "commands.tools",
     "infer": "commands.tools",
     "mcp": "commands.mcp",

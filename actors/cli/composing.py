@@ -13,6 +13,7 @@ from greenroom.actors.cli.behaviours import behaviours_of, import_behaviours
 from greenroom.actors.cli.offering import offer_bash, offer_tools
 from greenroom.actors.cli.policies import set_policies
 from greenroom.actors.cli.providers import open_providers
+from greenroom.actors.cli.services import offer_services_of
 from greenroom.actors.config import Config, Credentials, load_config
 from greenroom.actors.gateway import Access, AccessToken, Gateway, GatewayLimits, Mount, read_tokens
 from greenroom.actors.providers.settings import ModelSettings
@@ -28,16 +29,16 @@ async def read_settings(file: Path | None) -> Config:
 
 
 @asynccontextmanager
-async def open_composition(config: Config) -> AsyncGenerator[Runtime]:
+async def open_composition(config: Config, *, recorded: bool = True) -> AsyncGenerator[Runtime]:
     """A runtime with everything that the configuration names, but for the gateway and the model, which not every
-    command has.
+    command has. Unless it is to be `recorded`, it is one to look at: no journal is opened.
 
     Whoever is to fill a seam is looked for before anything starts. Raises `SeamError` for one that cannot, ConfigError
-    FUNCTIONS, DATABASE, BASH and EXTRA, JournalError, `WorkspaceError` and `DatabaseError` for what else cannot be
-    used.
+    FUNCTIONS, SERVICES, REMOTE, DATABASE, BASH and EXTRA, JournalError, `WorkspaceError` and `DatabaseError` for what
+    else cannot be used.
     """
     module = None if config.workflows.functions is None else import_behaviours(config.workflows.functions)
-    data = None if config.journal is None else config.journal.data
+    data = None if config.journal is None or not recorded else config.journal.data
     timeout = config.terminals.timeout or None
     async with open_providers(config) as providers:
         async with open_runtime(data=data, timeout=timeout, cap=config.terminals.cap, tune_gc=True) as runtime:
@@ -45,6 +46,8 @@ async def open_composition(config: Config) -> AsyncGenerator[Runtime]:
                 runtime.terminals.add(name)
             if module is not None:
                 runtime.workflows.functions.update(behaviours_of(module, runtime))
+            if config.remote.services is not None:
+                offer_services_of(config.remote.services, runtime)
             set_policies(runtime, config, providers)
             await offer_tools(
                 runtime,

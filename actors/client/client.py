@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from math import inf
 from typing import Any, TypeVar, final
 
@@ -16,6 +16,7 @@ from greenroom.actors.client.attachment import AttachedTerminal
 from greenroom.actors.client.following import FollowedRun
 from greenroom.actors.client.pending import PendingCall
 from greenroom.actors.client.socket import ABNORMAL, NORMAL, PROTOCOL_ERROR, TOO_BIG, UNWELCOME, FrameSocket
+from greenroom.actors.client.streaming import ClientStreams, OpenedStream
 from greenroom.protocol.errors import RpcError
 from greenroom.protocol.forms import FormSchema, serialize_form
 from greenroom.protocol.rpc import (
@@ -67,6 +68,7 @@ from greenroom.protocol.rpc import (
     ShowRun,
     SignalRun,
     StartRun,
+    StreamEvent,
     TerminalEvent,
     TerminalInfo,
     Welcome,
@@ -133,6 +135,7 @@ class Client:
         self._attached: dict[str, list[AttachedTerminal]] = {}
         self._followed: dict[RequestId, FollowedRun] = {}
         """By the calls under which their events come."""
+        self._streams = ClientStreams(self)
         self._ended = False
         self._away = trio.CancelScope()
         """Around each attempt to connect anew."""
@@ -214,14 +217,10 @@ class Client:
         finally:
             if self._pending.pop(id, None) is not None:
                 if self._socket is not None:
-                    self._notify(CANCEL, CancelCall(id=id))
+                    self.notify(CANCEL, CancelCall(id=id))
                 elif pending.keyed and pending.sent:
                     self._abandoned[id] = pending
         return pending.result()
-
-    def _notify(self, method: Method[Any, Any], params: object) -> None:
-        if self._socket is not None:
-            self._socket.send(frames.request(None, method.name, params))
 
     # ---------------------------------------------------------------- terminals
 
@@ -297,7 +296,7 @@ class Client:
             others.remove(terminal)
             if not others:
                 del self._attached[name]
-                self._notify(DETACH, DetachTerminal(terminal=name))
+                self.notify(DETACH, DetachTerminal(terminal=name))
 
     # ---------------------------------------------------------------- runs of workflows
 
@@ -362,8 +361,34 @@ class Client:
     def unfollow(self, id: RequestId) -> None:
         """Let the server tell no more. Called by `FollowedRun`."""
         self._followed.pop(id, None)
+        self.drop(id)
+
+    # ---------------------------------------------------------------- streams of remote services
+
+    def open_stream(
+        self, name: str, args: Mapping[str, Any], item_type: type[R], *, buffer: int = 1024
+    ) -> AbstractAsyncContextManager[OpenedStream[R]]:
+        """The stream `<namespace>/<name>` of a remote service, for the length of the block; see `OpenedStream`.
+
+        Its items are read as `item_type`; `buffer` is how many may wait to be taken. Entering raises what the server
+        refuses the stream with, and RpcError CLOSED. Leaving the block closes it, however that is left.
+        """
+        return self._streams.open(name, args, item_type, buffer)
+
+    def post(self, method: Method[Any, R], params: object) -> tuple[RequestId, PendingCall[R]]:
+        """Send a request whose answer others wait for. Raises RpcError CLOSED and PARAMS. Called by
+        `ClientStreams`."""
+        return self._post(method.name, params, method.read)
+
+    def drop(self, id: RequestId) -> None:
+        """Take such a request back, if it is not answered yet. Called by what has sent it."""
         if self._pending.pop(id, None) is not None:
-            self._notify(CANCEL, CancelCall(id=id))
+            self.notify(CANCEL, CancelCall(id=id))
+
+    def notify(self, method: Method[Any, Any], params: object) -> None:
+        """Send what is not answered, if there is a connection. Called by `ClientStreams`."""
+        if self._socket is not None:
+            self._socket.send(frames.request(None, method.name, params))
 
     # ---------------------------------------------------------------- tools and the tree
 
@@ -415,6 +440,7 @@ class Client:
                 nursery.cancel_scope.cancel()
         finally:
             self._socket = self._visit = None
+            self._streams.lose()
             self._last = socket.code or ABNORMAL, socket.reason
             if self._closing or self._redial is None:
                 self._fail_all()
@@ -455,7 +481,7 @@ class Client:
             socket.send(frames.request(id, pending.method, params))
             pending.sent = True
         for id in abandoned:
-            self._notify(CANCEL, CancelCall(id=id))
+            self.notify(CANCEL, CancelCall(id=id))
         self._pending[hello] = PendingCall(HELLO.name, greeting, HELLO.read, self._be_welcome)
 
     def _receive(self, text: str | bytes) -> None:
@@ -494,7 +520,9 @@ class Client:
         except msgspec.DecodeError:
             logger.warning("A notification %s has another shape than this client knows; it is dropped.", message.method)
             return
-        if isinstance(params, TerminalEvent):
+        if isinstance(params, StreamEvent):
+            self._streams.hear(params)
+        elif isinstance(params, TerminalEvent):
             for terminal in self._attached.get(params.terminal, ()):
                 terminal.take(params)
         elif isinstance(params, RunHappened) and params.call in self._followed:

@@ -25,6 +25,7 @@ __all__ = [
     "LlmTable",
     "MetricsTable",
     "PoliciesTable",
+    "RemoteTable",
     "RepeatsTable",
     "RetryTable",
     "SecretRef",
@@ -91,6 +92,13 @@ class WorkflowsTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     functions: Name | None = None
     """A module of the current folder: its public functions, or what it calls `functions`, are the behaviours."""
+
+
+class RemoteTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Remote methods: what programs may call of services, besides what every runtime offers."""
+
+    services: Name | None = None
+    """A module of the current folder: what it calls `services`, by their namespaces, is offered."""
 
 
 class WorkspacesTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -259,6 +267,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     terminals: TerminalsTable = TerminalsTable()
     journal: JournalTable | None = None
     workflows: WorkflowsTable = WorkflowsTable()
+    remote: RemoteTable = RemoteTable()
     workspaces: WorkspacesTable | None = None
     databases: DatabasesTable | None = None
     bash: BashTable | None = None
@@ -275,6 +284,7 @@ TABLES: Final[dict[str, type[Struct]]] = {
     "terminals": TerminalsTable,
     "journal": JournalTable,
     "workflows": WorkflowsTable,
+    "remote": RemoteTable,
     "workspaces": WorkspacesTable,
     "databases": DatabasesTable,
     "bash": BashTable,

@@ -10,10 +10,10 @@ import trio
 
 from greenroom.actors.gateway.access import Access, Caller, presented_token
 from greenroom.actors.gateway.connection import REFUSAL, GatewayLimits
+from greenroom.actors.gateway.handlers import LARGEST, too_large
 from greenroom.actors.gateway.http import HttpRequest, HttpResponse, text_response
 from greenroom.actors.gateway.remote import find_method, told
 from greenroom.actors.gateway.routes import Routes
-from greenroom.actors.gateway.session import LARGEST, too_large
 from greenroom.actors.remote import Endpoint, RemoteServices
 from greenroom.protocol import wire
 from greenroom.protocol.bridge import TOKEN_HEADER
@@ -62,11 +62,11 @@ class _Api:
             "application/json"
         ]:
             return text_response(415, "A call is JSON: send it as application/json.")
-        body = await self._read(request)
-        if body is None:
-            return text_response(413, f"A call has at most {self._limits.socket.message_size} bytes.")
         caller.usage.connections += 1
         try:
+            body = await self._read(request)
+            if body is None:
+                return text_response(413, f"A call has at most {self._limits.socket.message_size} bytes.")
             return await self._call(request, caller, endpoint, body)
         finally:
             caller.usage.connections -= 1

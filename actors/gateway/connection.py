@@ -65,6 +65,10 @@ class GatewayLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How long the outcomes of its calls are kept."""
     requests: float = 200.0
     """How many requests a second they may send; five times as many may come at once."""
+    streams: int = 256
+    """How many streams of remote services one connection may have open; each counts as a subscription as well."""
+    stream_patience: float = 5.0
+    """How long an item of a stream waits for a client that does not read, before the stream is ended."""
     socket: SocketLimits = SocketLimits()
     """What goes for WebSockets, and for every send."""
 

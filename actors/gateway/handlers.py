@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, final
 
 from greenroom.actors.remote import RemoteServices
 from greenroom.actors.terminal import TerminalManager
@@ -18,7 +18,10 @@ from greenroom.runtime.tools import ToolManager
 if TYPE_CHECKING:
     from greenroom.actors.gateway.calls import Call
 
-__all__ = ["Handler", "Handlers", "Services", "denied", "grants_of"]
+__all__ = ["LARGEST", "Handler", "Handlers", "Services", "denied", "grants_of", "too_large"]
+
+LARGEST: Final = 32 << 20
+"""How many bytes a result has at most: half of what the Python client takes in a message."""
 
 P = TypeVar("P", bound=Params)
 R = TypeVar("R")
@@ -71,4 +74,13 @@ def denied(what: str, grant: str) -> RpcError:
         "DENIED",
         f"Your token does not let you {what}: it lacks the grant `{grant}` for that. Ask whoever gave it to you.",
         {"grant": grant},
+    )
+
+
+def too_large(size: int) -> RpcError:
+    """Why a result of that many bytes is not sent."""
+    return RpcError(
+        "SIZE",
+        f"The result has {size} bytes and may have {LARGEST}. Ask for less; who attaches is sent forms one by one.",
+        {"size": size, "most": LARGEST},
     )

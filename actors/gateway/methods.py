@@ -10,6 +10,7 @@ from msgspec import UnsetType
 
 from greenroom.actors.gateway.handlers import Handlers, denied, grants_of
 from greenroom.actors.gateway.runs import RUN_HANDLERS
+from greenroom.actors.gateway.streams import STREAM_HANDLERS
 from greenroom.actors.terminal import Terminal
 from greenroom.protocol.errors import RpcError, TerminalError
 from greenroom.protocol.forms import Form, parse_form
@@ -214,6 +215,7 @@ def _cancel(call: Call, params: CancelCall) -> Cancellation:
 
 
 HANDLERS.update(RUN_HANDLERS)
+HANDLERS.update(STREAM_HANDLERS)
 
 
 def no_method(name: str, remote: Iterable[str] = ()) -> RpcError:

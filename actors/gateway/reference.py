@@ -44,7 +44,8 @@ let your WebSocket library take 64 MiB.
 - `Host` must be this machine's own name or address, or be trusted by configuration; `Origin`, if sent, must be at that
   host. A request that breaks this gets HTTP status 403 and no WebSocket.
 
-The same terminals over plain HTTP are described in [bridge.md](bridge.md).
+The same terminals over plain HTTP are described in [bridge.md](bridge.md). The program behind a gateway may have
+methods of its own, which are called in the same way: [remote.md](remote.md).
 
 ## Tokens
 
@@ -83,8 +84,9 @@ What a connection has under way ends with it, unless its client has a name of it
 
 ## Errors
 
-An `error` has `code`, `message` and `data`, which has `code`, `message` and `context`. Go by `data.code`: the number
-only sorts.
+An `error` has `code`, `message` and `data`, which has `code`, `message` and `context`; for a remote method also
+`endpoint` and, if one is at fault, `field`, and codes of their own ([remote.md](remote.md)). Go by `data.code`: the
+number only sorts.
 """
 
 

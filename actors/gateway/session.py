@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import secrets
-from typing import TYPE_CHECKING, Final, final
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeVarTuple, final
 
 import msgspec
 import trio
@@ -13,9 +14,10 @@ from greenroom.actors.client.socket import ABNORMAL, GOING_AWAY, POLICY_VIOLATIO
 from greenroom.actors.gateway.access import Caller
 from greenroom.actors.gateway.attachments import Attachments
 from greenroom.actors.gateway.calls import Batch, Call
-from greenroom.actors.gateway.handlers import Handler
+from greenroom.actors.gateway.handlers import LARGEST, Handler, too_large
 from greenroom.actors.gateway.methods import HANDLERS, no_method
 from greenroom.actors.gateway.remote import endpoint_handler, find_method, reachable, told
+from greenroom.actors.gateway.streams import Streams
 from greenroom.protocol.errors import GreenroomError, RemoteError, RpcError
 from greenroom.protocol.rpc import (
     METHODS,
@@ -35,10 +37,9 @@ if TYPE_CHECKING:
     from greenroom.actors.gateway.visitor import Visitor
     from greenroom.actors.terminal import Terminal
 
-__all__ = ["LARGEST", "Session", "too_large"]
+__all__ = ["Session"]
 
-LARGEST: Final = 32 << 20
-"""How many bytes a result has at most: half of what the Python client takes in a message."""
+Ts = TypeVarTuple("Ts")
 
 logger = logging.getLogger("greenroom.gateway")
 
@@ -60,6 +61,13 @@ class Session:
         self.caller = caller
         most = None if front.access.open else front.limits.subscriptions
         self.attachments = Attachments(front.services.terminals, socket.send, caller.usage, most)
+        self.streams = Streams(
+            self,
+            caller.usage,
+            most=front.limits.streams,
+            shared=most,
+            patience=front.limits.stream_patience,
+        )
         self._front = front
         self._socket = socket
         self._most_calls = front.limits.calls
@@ -168,6 +176,14 @@ class Session:
         """Send what belongs to a call under way, once the peer has taken all that was sent before."""
         await self._socket.drain()
         self._socket.send(frame)
+
+    def say(self, frame: bytes) -> None:
+        """Send a message that nobody has asked for, behind those that wait."""
+        self._socket.send(frame)
+
+    def start_soon(self, function: Callable[[*Ts], Awaitable[object]], *args: *Ts, name: str) -> None:
+        """Start a task that ends with the connection."""
+        self._nursery.start_soon(function, *args, name=name)
 
     # ---------------------------------------------------------------- requests
 
@@ -314,12 +330,3 @@ class Session:
         error = RpcError("SHUTDOWN", "The server stops before the call ended; call again when it is back.")
         answers = [call.conclude(frames.refusal(call.id, failure_of(error))) for call in self._calls]
         return [answer for answer in answers if answer is not None] + [frames.notification(SHUTDOWN.name, Shutdown())]
-
-
-def too_large(size: int) -> RpcError:
-    """Why a result of that many bytes is not sent."""
-    return RpcError(
-        "SIZE",
-        f"The result has {size} bytes and may have {LARGEST}. Ask for less; who attaches is sent forms one by one.",
-        {"size": size, "most": LARGEST},
-    )

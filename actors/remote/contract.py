@@ -9,13 +9,14 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Mapping
+from functools import lru_cache
 from types import NoneType, UnionType
 from typing import Any, Final, NamedTuple, Union, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from greenroom.actors.remote.lookups import Lookups
+from greenroom.actors.remote.lookups import Lookups, Wires
 from greenroom.protocol.errors import ConfigError
 from greenroom.protocol.rpc import Keyed, Params
 
@@ -54,15 +55,26 @@ def check_segment(what: str, text: object) -> None:
 
 def method_contract(owner: type, function: Callable[..., Any], endpoint: str, lookups: Lookups) -> Contract:
     """The contract of a method. Raises ConfigError REMOTE for one that cannot be called from outside."""
-    reader = _Reader(owner, function, endpoint, lookups)
+    return _method_contract(owner, function, endpoint, lookups.wires)
+
+
+def stream_contract(owner: type, function: Callable[..., Any], endpoint: str, lookups: Lookups) -> Contract:
+    """The contract of a stream. Raises ConfigError REMOTE for one that cannot be opened from outside."""
+    return _stream_contract(owner, function, endpoint, lookups.wires)
+
+
+# Every runtime offers services of the same classes, and making their structs takes as long as all the rest of it.
+@lru_cache(maxsize=512)
+def _method_contract(owner: type, function: Callable[..., Any], endpoint: str, wires: Wires) -> Contract:
+    reader = _Reader(owner, function, endpoint, wires)
     if not inspect.iscoroutinefunction(function):
         raise reader.refusal("is not an async method (`async def` with `self`)")
     return reader.contract(reader.result())
 
 
-def stream_contract(owner: type, function: Callable[..., Any], endpoint: str, lookups: Lookups) -> Contract:
-    """The contract of a stream. Raises ConfigError REMOTE for one that cannot be opened from outside."""
-    reader = _Reader(owner, function, endpoint, lookups)
+@lru_cache(maxsize=512)
+def _stream_contract(owner: type, function: Callable[..., Any], endpoint: str, wires: Wires) -> Contract:
+    reader = _Reader(owner, function, endpoint, wires)
     if not inspect.isasyncgenfunction(function):
         raise reader.refusal("is not an async generator (`async def` with `self`, and `yield`)")
     returned = reader.result()
@@ -74,11 +86,11 @@ def stream_contract(owner: type, function: Callable[..., Any], endpoint: str, lo
 class _Reader:
     """Reads one method."""
 
-    def __init__(self, owner: type, function: Callable[..., Any], endpoint: str, lookups: Lookups) -> None:
+    def __init__(self, owner: type, function: Callable[..., Any], endpoint: str, wires: Wires) -> None:
         self._owner = owner
         self._function = function
         self._endpoint = endpoint
-        self._lookups = lookups
+        self._wires = dict(wires)
         name = getattr(function, "__name__", str(function))
         self._name = f"{owner.__name__}.{name}"
         if name.startswith("_"):
@@ -115,7 +127,7 @@ class _Reader:
         for parameter in parameters[1:]:
             member, hint, kind = self._read(parameter)
             wire = _camel(member)
-            if wire in wires:
+            if wire in wires or hasattr(Keyed, member):
                 raise self.refusal(f"would be `{wire}` on the wire, which is taken", parameter.name)
             wires.add(wire)
             fields.append((member, hint) if parameter.default is parameter.empty else (member, hint, UNSET))
@@ -140,7 +152,7 @@ class _Reader:
             raise self.refusal("has a default; the only one is `UNSET`, with `| UnsetType` in its type", name)
         if optional != (parameter.default is UNSET):
             raise self.refusal("may be left out or not: give it both `| UnsetType` and `= UNSET`, or neither", name)
-        kinds = [part for part in _parts(hint) if self._lookups.wire_of(part) is not None]
+        kinds = [part for part in _parts(hint) if _is_class(part) and part in self._wires]
         if not kinds:
             self._require_json(hint, "is what JSON cannot say, and no id of it is looked up", name)
             return name, hint, None
@@ -150,7 +162,7 @@ class _Reader:
         for part in _parts(hint):
             if part is not kinds[0]:
                 wanted = wanted | part
-        return f"{name}_{self._lookups.wire_of(kinds[0])}", wanted, kinds[0]
+        return f"{name}_{self._wires[kinds[0]]}", wanted, kinds[0]
 
     def _require_json(self, hint: Any, fault: str, parameter: str = "") -> None:
         try:
@@ -170,6 +182,11 @@ class _Reader:
 def _parts(hint: Any) -> tuple[Any, ...]:
     """The alternatives of a union, or the one type that there is."""
     return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+
+
+def _is_class(part: Any) -> bool:
+    """Other annotations need not have a hash."""
+    return isinstance(part, type)
 
 
 def _camel(name: str) -> str:

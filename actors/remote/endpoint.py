@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import Any, Final, NoReturn, TypeVar, final
 
 import msgspec
@@ -47,7 +47,8 @@ class _Bound:
             return frames.read_params(self.name, params, kind)
         except RpcError as fault:
             code = "arguments-invalid" if fault.context.get("field") else "input-invalid"
-            raise RemoteError(f"gateway/{code}", fault.message, fault.context) from None
+            context = {name: value for name, value in fault.context.items() if name != "method"}
+            raise RemoteError(f"gateway/{code}", fault.message, context) from None
 
     async def _arguments(self, params: msgspec.Struct) -> dict[str, Any]:
         """The function's own arguments, with each object looked up."""
@@ -64,7 +65,7 @@ class _Bound:
     async def _look_up(self, kind: type[Any], member: str, id: str) -> Any:
         field = next(each for each in msgspec.structs.fields(self.contract.arguments) if each.name == member)
         context = {"field": field.encode_name}
-        if self._lookups.wire_of(kind) is None:
+        if not self._lookups.knows(kind):
             raise RemoteError(
                 "gateway/lookup-unavailable",
                 f'{self.name} cannot find what "{field.encode_name}" stands for any more; ask whoever runs the server.',
@@ -144,7 +145,7 @@ class Endpoint(_Bound):
 class StreamEndpoint(_Bound):
     """A stream. Made by `RemoteServices.add`."""
 
-    async def open(self, params: msgspec.Struct) -> AsyncIterator[msgspec.Raw]:
+    async def open(self, params: msgspec.Struct) -> AsyncGenerator[msgspec.Raw, None]:
         """Look up what is to be looked up; the items, as JSON, of which each is made when it is asked for.
 
         Raises RemoteError as a call does, and so does iterating. Whoever iterates closes it.

@@ -8,12 +8,15 @@ from typing import Any, Final, TypeAlias, TypeVar, final
 
 from greenroom.protocol.errors import ConfigError
 
-__all__ = ["Lookups", "Resolve"]
+__all__ = ["Lookups", "Resolve", "Wires"]
 
 T = TypeVar("T")
 
 Resolve: TypeAlias = Callable[[str], T | Awaitable[T | None] | None]
 """Gives the object of an id, or None if there is none; plain or async."""
+
+Wires: TypeAlias = tuple[tuple[type, str], ...]
+"""Classes, each with what follows the names of its parameters."""
 
 ID: Final = "id"
 
@@ -69,7 +72,7 @@ class Lookups:
 
         Raises ConfigError REMOTE for a class that is not registered.
         """
-        if self.wire_of(kind) is None:
+        if not self.knows(kind):
             known = ", ".join(each.__name__ for each in self._kinds) or "none"
             raise ConfigError(
                 "REMOTE",
@@ -88,10 +91,15 @@ class Lookups:
 
         return close
 
-    def wire_of(self, kind: object) -> str | None:
-        """What follows the names of parameters of that class; None if it is none that is looked up."""
-        known = self._kinds.get(kind) if isinstance(kind, type) else None
-        return None if known is None or not known.ways else known.wire
+    @property
+    def wires(self) -> Wires:
+        """The classes of which ids are looked up now, each with what follows the names of its parameters."""
+        return tuple((kind, known.wire) for kind, known in self._kinds.items() if known.ways)
+
+    def knows(self, kind: type) -> bool:
+        """Whether ids of that class are looked up now."""
+        known = self._kinds.get(kind)
+        return known is not None and bool(known.ways)
 
     async def find(self, kind: type[T], id: str) -> T | None:
         """The object of that id, or None. Raises what looking it up raises, and LookupError if nothing can."""

@@ -24,6 +24,7 @@ from greenroom.protocol.rpc.runs import (
     SIGNAL_RUN,
     START_RUN,
 )
+from greenroom.protocol.rpc.streams import CLOSE_STREAM, OPEN_STREAM, STREAM_END, STREAM_ERROR, STREAM_ITEM
 from greenroom.protocol.terminals import AnswerResult, PendingForm
 from greenroom.protocol.tools import ToolDefinition, ToolResult
 from greenroom.protocol.tree import TreeSnapshot
@@ -365,6 +366,8 @@ METHODS: Final[dict[str, Method[Any, Any]]] = {
         SIGNAL_RUN,
         RESUME_RUN,
         CANCEL_RUN,
+        OPEN_STREAM,
+        CLOSE_STREAM,
     )
 }
 """By name, in the order in which they are documented."""
@@ -425,6 +428,16 @@ SHUTDOWN: Final[Notification[Shutdown]] = Notification("system/shutdown", Shutdo
 
 NOTIFICATIONS: Final[dict[str, Notification[Any]]] = {
     notification.name: notification
-    for notification in (FORM_PENDING, FORM_ANSWERED, FORM_EXPIRED, FORM_WITHDRAWN, RUN_EVENT, SHUTDOWN)
+    for notification in (
+        FORM_PENDING,
+        FORM_ANSWERED,
+        FORM_EXPIRED,
+        FORM_WITHDRAWN,
+        RUN_EVENT,
+        STREAM_ITEM,
+        STREAM_END,
+        STREAM_ERROR,
+        SHUTDOWN,
+    )
 }
 """By name, in the order in which they are documented."""

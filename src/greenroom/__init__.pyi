@@ -14,7 +14,7 @@ from .actors.process import run_command
 from .actors.providers import ScriptedProvider, ScriptedTurn
 from .actors.providers.settings import ModelSettings
 from .actors.relation import RelationManager
-from .actors.remote import Lookups, RemoteServices, remote
+from .actors.remote import Lookups, RemoteServices, remote, remote_stream
 from .actors.session import JsonlPersistence, Session, SessionManager
 from .actors.subagent import ChildProvider, ChildSpec, ForkProvider, SpawnProvider, Subagents
 from .actors.system import Runtime, open_runtime
@@ -362,6 +362,7 @@ __all__ = [
     "read_tool",
     "relation_tool",
     "remote",
+    "remote_stream",
     "report_tool",
     "retry_policy",
     "run_command",

@@ -17,7 +17,7 @@ from greenroom.protocol.errors import RemoteError
 from tests.gateway.conftest import Site, site_with
 from tests.gateway.raw import Raw, head, raw
 
-__all__ = ["Channel", "Project", "Release", "Releases", "offered", "post", "post_over", "posted"]
+__all__ = ["Channel", "Project", "Release", "Releases", "offered", "post", "post_over", "posted", "raw_post"]
 
 
 class Channel(msgspec.Struct, frozen=True):
@@ -150,3 +150,10 @@ async def post_over(connection: Raw, name: str, args: Any = None, **headers: str
     await connection.stream.send_all(posted(f"/api/{name}", body, **headers))
     response = await connection.response("POST")
     return response.status, json.loads(response.text)
+
+
+async def raw_post(site: Site, request: bytes) -> Any:
+    """Send a request as it is; what came back as JSON."""
+    async with raw(site.gateway.port) as connection:
+        await connection.stream.send_all(request)
+        return json.loads((await connection.response("POST")).text)

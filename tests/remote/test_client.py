@@ -9,6 +9,7 @@ import trio
 
 from greenroom.actors.client import connect
 from greenroom.protocol.errors import RemoteError, RpcError
+from tests.cancelling import Doomed, at_every_step
 from tests.gateway.conftest import Site, until
 from tests.gateway.test_reconnecting import QUICK, cut
 from tests.remote.conftest import Channel, Release, Releases, offered
@@ -49,3 +50,20 @@ async def test_a_call_goes_on_over_a_lost_connection_and_is_done_once() -> None:
         assert results == ["let go"]
         assert not service.entered.is_set(), "it was entered once more"
         assert service.ended == []
+
+
+async def test_a_call_that_is_cancelled_at_any_moment_was_carried_out_or_was_not() -> None:
+    wanted = {"version": "4.2", "projectId": "a"}
+    done: set[bool] = set()
+
+    async def scenario(doomed: Doomed) -> None:
+        async with offered() as (site, service), connect(site.url) as client:
+            ended = await doomed(client.call, "release/start", wanted, Release)
+            if not ended.cancelled:
+                assert ended.value == Release("4.2", "apple")
+            assert await client.call("release/count", {}, int) in (0, 1)
+            assert len(service.started) <= 1
+            done.add(bool(service.started))
+
+    assert await at_every_step(scenario) > 5
+    assert done == {False, True}

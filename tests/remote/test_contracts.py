@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
+from itertools import count
 from typing import Any, cast
 
 import msgspec
 import pytest
 import trio
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec import UNSET, UnsetType
 
 from greenroom.actors.remote import RemoteServices, remote, remote_stream
@@ -91,6 +94,10 @@ class Bad:
         return 1
 
     @remote("x")
+    async def repeating(self, repeatable: bool) -> int:
+        return 1
+
+    @remote("x")
     async def twice(self, the_version: str, theVersion: str) -> int:  # noqa: N803
         return 1
 
@@ -120,7 +127,7 @@ class Bad:
 
 IN_A_PARAMETER = {
     "bare", "many", "more", "placed", "defaulting", "nothing", "unset", "never_unset", "alive", "calling", "listed",
-    "mixed", "key", "twice", "clashing",
+    "mixed", "key", "repeating", "twice", "clashing",
 }  # fmt: skip
 
 
@@ -238,6 +245,27 @@ async def test_how_ids_are_looked_up_can_be_overridden_for_a_while() -> None:
     with pytest.raises(RemoteError) as gone:
         await call(services, "good/optional", firstId="a")
     assert gone.value.code == "gateway/lookup-unavailable"
+
+
+@given(st.lists(st.integers(0, 5), max_size=20))
+def test_of_all_ways_to_look_up_that_are_not_closed_the_newest_holds(moves: list[int]) -> None:
+    async def main() -> None:
+        services, names = RemoteServices(), count()
+        first = Project("registered")
+        services.lookups.register(Project, {"a": first}.get)
+        ways: dict[int, tuple[Callable[[], None], Project]] = {0: (lambda: None, first)}
+        for move in moves:
+            if move % 2 and len(ways) > 1:  # close one that is open, or was closed already
+                number = list(ways)[1:][move % (len(ways) - 1)]
+                ways[number][0]()
+                ways[number][0]()
+                del ways[number]
+            else:
+                found = Project(f"number {next(names)}")
+                ways[max(ways) + 1] = (services.lookups.override(Project, {"a": found}.get), found)
+            assert await services.lookups.find(Project, "a") is ways[max(ways)][1]
+
+    trio.run(main)
 
 
 async def test_a_lookup_that_fails_tells_its_caller_nothing_and_the_log_everything(

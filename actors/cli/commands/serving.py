@@ -39,6 +39,7 @@ async def serve(
     workspace: Annotated[list[Path] | None, Parameter(negative=())] = None,
     database: Annotated[list[str] | None, Parameter(negative=())] = None,
     functions: str | None = None,
+    services: str | None = None,
     data: Path | None = None,
     host: str | None = None,
     port: Annotated[int | None, Parameter(validator=Number(gte=0, lte=65_535))] = None,
@@ -74,6 +75,9 @@ async def serve(
     functions
         A module of the current folder: its public functions, or what it calls `functions`, are the behaviours of the
         workflows that clients may run. With --data, runs that were cut off are taken up at once.
+    services
+        A module of the current folder: what it calls `services`, a mapping of namespaces to services, is what programs
+        may call; `greenroom api` prints it.
     data
         The file that durable asks and runs are recorded in; it is made if there is none. Without it nothing is.
     host
@@ -109,6 +113,7 @@ async def serve(
         terminals={"names": terminal, "timeout": timeout},
         journal={"data": data},
         workflows={"functions": functions},
+        remote={"services": services},
         workspaces={"roots": workspace},
         databases={"files": None if database is None else named_files(database)},
     )
