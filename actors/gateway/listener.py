@@ -37,6 +37,9 @@ PAUSE: Final = 0.1
 SILENCE: Final = 30_000
 """Milliseconds after which a peer that acknowledges nothing is gone, where the system can tell: an event stream has no
 other way to notice. It is two periods of its signs of life."""
+IDLE: Final = 15
+"""Seconds after which the system asks a peer to whom nothing is sent whether it is still there: one whose call takes
+long is told nothing meanwhile."""
 
 logger = logging.getLogger("greenroom.gateway")
 
@@ -165,6 +168,9 @@ async def open_gateway(
         if hasattr(socket, "TCP_USER_TIMEOUT"):  # on Linux; accepted sockets inherit it
             for listener in listeners:
                 listener.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, SILENCE)
+                listener.socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+                listener.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, IDLE)
+                listener.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, IDLE)
         address = _address(listeners, anywhere=not access.open)
         ref = tree.spawn(Place(), name)
         connections = tree.spawn(Place(), "connections", parent=ref)

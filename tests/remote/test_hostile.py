@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import socket
+import sys
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from greenroom.actors.gateway import GatewayLimits, SocketLimits
+from greenroom.actors.gateway.connection import Connection
 from greenroom.actors.system import open_runtime
 from tests.cancelling import Doomed, at_every_step
 from tests.gateway.conftest import Site, peer
@@ -175,6 +178,19 @@ async def test_a_client_that_hangs_in_the_middle_of_its_body_is_given_up() -> No
         await connection.ended()
         assert service.started == []
     await trio.lowlevel.checkpoint()
+
+
+async def test_the_system_asks_after_a_client_that_waits_and_is_told_nothing(releases: Offered) -> None:
+    site, service = releases
+    async with raw(site.gateway.port) as connection:
+        await connection.stream.send_all(posted("/api/release/hold", b'{"args":{}}'))
+        await service.entered.wait()
+        (ref,) = (site.runtime.tree.find("/gateway/connections").children or {}).values()
+        assert isinstance(ref.actor, Connection)
+        accepted: Any = ref.actor._accepted
+        if sys.platform == "linux":
+            assert accepted.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 15
 
 
 async def test_many_clients_that_vanish_leave_nothing(releases: Offered) -> None:
