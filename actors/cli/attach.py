@@ -31,15 +31,17 @@ def choose_prompts() -> Prompts:
     """Prompts where a person sits at a terminal, lines where the input comes from elsewhere.
 
     Raises ConfigError CONSOLE where questionary is missing, where nobody would see the prompts, or where the standard
-    input is closed.
+    input or output is closed.
     """
     if sys.stdin is None:
         raise ConfigError(
             "CONSOLE", "There is nothing to read answers from: let standard input be a terminal, a file or a pipe."
         )
+    if sys.stdout is None:
+        raise ConfigError("CONSOLE", "There is nothing to show forms on: let standard output be open.")
     if not sys.stdin.isatty():
         return LinePrompts(LineReader(sys.stdin.fileno()), sys.stdout, strict=True, notes=sys.stderr)
-    screen = next((stream for stream in (sys.stdout, sys.stderr) if stream.isatty()), None)
+    screen = next((stream for stream in (sys.stdout, sys.stderr) if stream is not None and stream.isatty()), None)
     if screen is None:
         raise ConfigError(
             "CONSOLE", "There is nothing to show forms on: let standard output or standard error be a terminal."

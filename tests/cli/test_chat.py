@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -177,3 +178,17 @@ def test_a_model_that_fails_says_why_and_the_conversation_goes_on() -> None:
     assert done.code == 0
     assert done.out.count("NETWORK") == 2
     assert "secret-key" not in done.out + done.err
+
+
+@pytest.mark.parametrize(("encoding", "seen"), [("utf-8", "hé \\ud83d x"), ("ascii", "h\\xe9 \\ud83d x")])
+def test_what_the_output_cannot_hold_is_spelled_out(tmp_path: Path, encoding: str, seen: str) -> None:
+    done = run(
+        "chat", "--script", script(tmp_path, {"content": "hé \ud83d x"}), stdin="go\n", PYTHONIOENCODING=encoding
+    )
+    assert (done.code, seen in done.out) == (0, True)
+
+
+def test_a_closed_output_is_said_and_nobody_is_asked() -> None:
+    words = ["sh", "-c", 'exec "$0" chat >&-', str(GREENROOM)]
+    done = subprocess.run(words, input="go\n", capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stderr.split()[0]) == (1, "CONSOLE")
