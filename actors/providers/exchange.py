@@ -128,7 +128,11 @@ class Exchange:
         return self._deltas.popleft()
 
     async def aclose(self) -> None:
-        """End the request, or keep its connection if the answer is at its end."""
+        """End the request, or keep its connection if the answer is at its end. Nothing more comes of it."""
+        self._ended = True
+        await self._hang_up()
+
+    async def _hang_up(self) -> None:
         response, pieces = self._response, self._pieces
         self._response = self._pieces = self._reading = None
         if response is not None and pieces is not None:
@@ -191,7 +195,7 @@ class Exchange:
 
     async def _recover(self, error: ProviderError) -> None:
         """Wait for the next attempt, or raise the error if there is none."""
-        await self.aclose()
+        await self._hang_up()
         await trio.lowlevel.checkpoint_if_cancelled()  # what failed may have failed by that
         if self._answer.complete and error.code in ("TIMEOUT", "NETWORK"):
             self._finish()  # all that was still to come were figures

@@ -247,6 +247,8 @@ async def test_an_answer_that_is_left_early_ends_its_request(
     await trio.testing.wait_all_tasks_blocked()
     assert server.open == 0
     assert autojump_clock.current_time() < 1
+    assert [delta.text async for delta in stream] == ["h"]  # it had come by then
+    assert len(server.received) == 1, "whoever reads on sends no other request"
 
 
 async def test_calls_go_on_beside_each_other(
