@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import io
 import os
 import sys
 from typing import Final, cast
@@ -83,8 +82,9 @@ def main() -> None:
     said in a sentence; a traceback is a bug.
     """
     words = sys.argv[1:]
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # as standard error does: text came from anywhere
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors="backslashreplace")  # as standard error has it: what is printed came from anywhere
     try:
         if not words or words[0] in app.help_flags:
             app.resolved_commands()  # imports them: the help of all says of each what its function says
