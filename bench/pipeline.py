@@ -1,11 +1,11 @@
-"""Calls of tools: what it costs that there could be a policy, what one costs, whether many stay cheap; and jobs."""
+"""Calls of tools: what a policy costs, whether many calls stay cheap; jobs, and the log of an agent."""
 
 from __future__ import annotations
 
 import time
 from typing import Any
 
-from bench.harness import cost, times
+from bench.harness import cost, rate, times
 from greenroom import (
     Accept,
     Allow,
@@ -120,3 +120,18 @@ async def start_and_finish() -> float:
             job = await runtime.jobs.start("bench", "Do nothing", _work)
             assert (await job.wait()).status == "completed"
         return (time.perf_counter() - start) / JOBS
+
+
+EVENTS = 5_000
+
+
+@rate("log/append")
+async def appending() -> float:
+    """Events a second that are appended to a session of a runtime, in memory."""
+    async with open_runtime() as runtime:
+        session = await runtime.sessions.open("bench")
+        message = {"content": "Look at the plan, and say what is left to do."}
+        start = time.perf_counter()
+        for _ in range(EVENTS):
+            session.append("user/message", message)
+        return EVENTS / (time.perf_counter() - start)

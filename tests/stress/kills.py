@@ -1,7 +1,9 @@
-"""Kills a process in which people are being asked, or workflows run, at any moment, and looks at what it left.
+"""Kills a process in which people are being asked, workflows run, or an agent makes calls, at any moment, and looks at
+what it left.
 
 No acknowledged answer, event or result may be missing, no form shown that nobody waits for, and no ask left hanging; no
-recorded task is executed again. Runs are killed between any two statements of a transaction as well.
+recorded task is executed again, no call runs twice, and its log says whether it may have run. Runs and agents are
+killed between any two statements of a transaction as well.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from greenroom.protocol.errors import FormError
 from tests.clock import settle
 from tests.durable.killed import OWNER, PLACES, form, key_of, place
 from tests.journal.kill_run import LIVES, LONGEST, Writers, writers
+from tests.sessions.afterlife import TurnsRecord
 from tests.stress.outcome import Failure, Outcome
 from tests.workflows.afterlife import RunsRecord
 
@@ -139,17 +142,18 @@ class Record:
 def run(examples: int, seed: int) -> Outcome:
     """Kill so many processes; see `tests.stress`. After one that left something wrong the next begins a new file.
 
-    Asks and runs take turns, file by file.
+    Asks, runs and agents take turns, file by file.
     """
     random_ = random.Random(seed)
     failures: list[Failure] = []
     with (
         writers("tests.durable.killed") as asks,
         writers("tests.workflows.lives") as runs,
+        writers("tests.sessions.lives") as turns,
         tempfile.TemporaryDirectory() as folder,
     ):
         kinds: Iterator[tuple[Writers, type[Said], float]] = cycle(
-            [(asks, Record, LONGEST), (runs, RunsRecord, RUNS_LONGEST)]
+            [(asks, Record, LONGEST), (runs, RunsRecord, RUNS_LONGEST), (turns, TurnsRecord, RUNS_LONGEST)]
         )
         path, left = Path(folder, "0.db"), LIVES
         alive, begin, longest = next(kinds)
