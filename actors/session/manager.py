@@ -63,6 +63,14 @@ def loaded(stored: Stored) -> tuple[list[SessionEvent], list[SessionEvent]]:
             ) from None
         order.take(read)
         events.append(read)
+    seed = stored.header.seed_length
+    if seed is not None and not 0 <= seed < len(events):
+        raise SessionError(
+            "CORRUPT",
+            f"The log of the session {stored.header.id} is damaged: it was forked off with {seed} events, and has "
+            f"{len(events)}. Put a copy in its place, or open a session of another id.",
+            {"session": stored.header.id, "seed": seed},
+        )
     return events, repair(order, events)
 
 
@@ -337,7 +345,7 @@ class SessionManager:
 
 
 def _check_id(id: str) -> None:
-    if not id or not encodable(id):
+    if not isinstance(id, str) or not id or not encodable(id):  # pyright: ignore[reportUnnecessaryIsInstance]  # it may come from anywhere
         raise SessionError("INVALID", f"The id of a session is a text that is not empty, not {id!r}.")
 
 

@@ -11,6 +11,7 @@ import msgspec
 from greenroom.protocol.agents import ChatMessage, ChildRequest, InboxMessage
 from greenroom.protocol.errors import SessionError
 from greenroom.protocol.schemas import NotJson
+from greenroom.protocol.schemas.gates import encodable
 from greenroom.protocol.sessions import (
     TODOS,
     TURNS,
@@ -194,6 +195,8 @@ class Session:
     def _made(
         self, kind: str, data: object, sources: tuple[int, ...], replace: tuple[int, int] | None, ignorable: bool
     ) -> SessionEvent:
+        if type(kind) is not str or not encodable(kind):
+            raise SessionError("INVALID", f"The type of an event is a text, not {kind!r}.")
         frozen = snapshot(_plain(data) if isinstance(data, EventData) else data)
         if isinstance(frozen, NotJson):
             raise SessionError("INVALID", f"This is no {kind}: {frozen}.", {"type": kind, "reason": str(frozen)})
@@ -204,10 +207,6 @@ class Session:
             sources = self._order.surface.between(*replace)
         elif kind in SURFACE_TYPES and not (kind == "tool/result" and read.position is None):
             op = "append"
-        if any(seq >= len(self._events) or seq < 0 for seq in sources):
-            raise SessionError(
-                "ORDER", f"This {kind} rests on an event that is not there: {sources}.", {"sources": list(sources)}
-            )
         return SessionEvent(
             type=kind,
             seq=len(self._events),

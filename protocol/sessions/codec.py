@@ -32,10 +32,20 @@ def encode(record: SessionHeader | SessionEvent) -> bytes:
 
 def decode_event(raw: bytes) -> SessionEvent:
     """The event that JSON spells; its data is the JSON as it stands, not yet read. Raises SessionError CORRUPT."""
+    event = _read_event(raw)
+    if event is None:
+        raise _corrupt("an event is no JSON")
+    return event
+
+
+def _read_event(raw: bytes) -> SessionEvent | None:
+    """The event; None for what is no JSON. Raises SessionError CORRUPT for other JSON."""
     try:
         return _event.decode(raw)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise _corrupt(f"an event cannot be read: {error}") from None
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise _corrupt(f"it holds what is no event: {error}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
 
 
 def decode_header(raw: bytes, id: str | None = None) -> SessionHeader:
@@ -71,8 +81,8 @@ def read_lines(content: bytes, id: str) -> Lines:
     """Read a file of lines, the header first.
 
     Behind the last `turn/end` a process may have ended in the middle of a line: from the first line on that is no JSON,
-    or has no end, nothing counts. Such a line before that, and a header that is none, raise SessionError CORRUPT;
-    another version or another session's id as `decode_header` has it.
+    or has no end, nothing counts. Such a line before that, JSON that is no event, and a header that is none raise
+    SessionError CORRUPT; another version or another session's id as `decode_header` has it.
     """
     end = content.find(b"\n")
     header = decode_header(content[: end if end >= 0 else len(content)], id)
@@ -80,23 +90,18 @@ def read_lines(content: bytes, id: str) -> Lines:
         raise _corrupt("its header has no end")
     sound = at = end + 1
     events: list[SessionEvent] = []
-    damage: SessionError | None = None
+    torn = False
     while at < len(content):
         end = content.find(b"\n", at)
-        raw = content[at : end if end >= 0 else len(content)]
+        event = None if end < 0 else _read_event(content[at:end])
         at = len(content) if end < 0 else end + 1
-        try:
-            event = decode_event(raw)
-            if end < 0:
-                raise _corrupt("its last line has no end")
-        except SessionError as error:
-            damage = damage or error
-            continue
-        if damage is None:
+        if event is None:
+            torn = True
+        elif not torn:
             events.append(event)
             sound = at
         elif event.type == "turn/end":
-            raise damage
+            raise _corrupt(f"what follows event {len(events) - 1} is no JSON, and a turn ends behind it")
     return Lines(header, events, sound)
 
 

@@ -85,6 +85,9 @@ class Order:
         seed = self._header.seed_length
         if event.seq != self.next:
             _refuse(event, f"it has the number {event.seq}, and the next one is {self.next}")
+        cited = event.source_event_seqs
+        if any(type(seq) is not int or not 0 <= seq < self.next for seq in cited):
+            _refuse(event, f"it rests on an event that is not there: {cited}")
         ends = event.type == "session/end-seed"
         if ends != (seed == self.next) and (not ends or seed is None or seed < self.next):  # one may be taken over
             _refuse(event, "the events that were taken over end where the header says, and nowhere else")

@@ -170,7 +170,7 @@ async def test_half_a_last_line_is_cut_and_damage_before_the_last_end_of_a_turn_
         assert file.read_bytes() == b"".join(damaged)
 
 
-@pytest.mark.parametrize("wrong", ["swapped", "missing", "twice", "other id", "no header", "empty"])
+@pytest.mark.parametrize("wrong", ["swapped", "missing", "twice", "other id", "no header", "empty", "no event", "seed"])
 async def test_a_file_whose_lines_are_no_log_is_refused_and_left_alone(tmp_path: Path, wrong: str) -> None:
     file = await _written(tmp_path, "one")
     lines = file.read_bytes().splitlines(keepends=True)
@@ -183,6 +183,10 @@ async def test_a_file_whose_lines_are_no_log_is_refused_and_left_alone(tmp_path:
             lines.append(lines[-1])
         case "other id":
             lines[0] = lines[0].replace(b'"a"', b'"b"')
+        case "no event":
+            lines.append(b'{"type":"user/message","seq":"6"}\n')
+        case "seed":
+            lines[0] = lines[0].replace(b'"createdAt"', b'"seedLength":50,"createdAt"')
         case "no header":
             del lines[0]
         case _:
