@@ -12,7 +12,7 @@ from typing import Any, final
 
 import msgspec
 
-from greenroom.actors.agent import AgentManager
+from greenroom.actors.agent import AgentManager, AgentRecorder
 from greenroom.actors.gateway import Access, Gateway, GatewayLimits, Mount, Services, open_gateway
 from greenroom.actors.job import JobManager
 from greenroom.actors.remote import RemoteServices
@@ -218,6 +218,7 @@ async def open_runtime(
             if session_persistence is None and journal is not None:
                 session_persistence = JournalPersistence(journal)
             sessions = SessionManager(tree, persistence=session_persistence, wall_clock=wall_clock)
+            tree.pipeline.recorder = AgentRecorder()
             terminals = TerminalManager(
                 tree, store=store, durable=durable, timeout=timeout, cap=cap, error=error, wall_clock=wall_clock
             )

@@ -7,6 +7,7 @@ from greenroom.actors.agent.conversations import ConversationManager
 from greenroom.actors.agent.delegation import Delegations, delegate, host, party
 from greenroom.actors.agent.inbox import DEFAULT_INBOX_LIMIT, Inbox
 from greenroom.actors.agent.manager import AgentManager
+from greenroom.actors.agent.recorder import AgentRecorder
 from greenroom.actors.agent.registry import AgentRegistry, settle_job
 from greenroom.actors.agent.run import AgentRun, RunOptions, current_agent, current_run
 from greenroom.actors.agent.settings import DEFAULT_AGENT_LIMIT
@@ -25,6 +26,7 @@ __all__ = [
     "Agent",
     "AgentContext",
     "AgentManager",
+    "AgentRecorder",
     "AgentRegistry",
     "AgentRun",
     "AgentStatus",

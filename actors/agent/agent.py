@@ -19,7 +19,6 @@ from greenroom.actors.agent.conversation import Conversation
 from greenroom.actors.agent.conversations import ConversationManager
 from greenroom.actors.agent.inbox import DEFAULT_INBOX_LIMIT, Inbox
 from greenroom.actors.agent.messages import LoggedMessages
-from greenroom.actors.agent.recorder import record_calls
 from greenroom.actors.agent.run import RUN, AgentRun, RunOptions
 from greenroom.actors.agent.settings import DEFAULT_AGENT_LIMIT, Settings
 from greenroom.actors.agent.turns import Turns
@@ -286,8 +285,6 @@ class Agent(Actor):
         outcome: AgentResult | Exception | None = None
         try:
             run.log.open()
-            if self.session is not None:
-                record_calls(self.tree)
             if run.woken and not run.stopped:
                 turns.open()  # first: whatever becomes of this run, what has woken it wakes no other
                 LINEAGE.set(self.ref.lineage.extended(tag_agent(self.id)))

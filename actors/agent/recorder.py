@@ -6,35 +6,39 @@ from typing import final
 
 from greenroom.actors.agent.log import TurnLog
 from greenroom.actors.agent.run import current_run
-from greenroom.runtime.bus import Next
-from greenroom.runtime.context import as_nobody
+from greenroom.runtime.context import current_actor
 from greenroom.runtime.pipeline.approvals import ApprovalRequest, Decision
 from greenroom.runtime.pipeline.invocations import Invocation, Settled
-from greenroom.runtime.pipeline.outcomes import Outcome
-from greenroom.runtime.tree import Tree
 
-__all__ = ["AgentRecorder", "record_calls"]
+__all__ = ["AgentRecorder"]
 
 
 @final
 class AgentRecorder:
     """Finds the log by the agent that calls, and writes there. A call by nobody, or by an agent without a session, is
-    recorded nowhere.
+    recorded nowhere. Every runtime has one in its pipeline.
 
-    An agent with a session puts one into its runtime's pipeline, unless there is a recorder already, which then has to
-    pass on what it is told: `runtime.pipeline.recorder = CheckedRecorder(AgentRecorder())`.
+    No tool is entered before the record of its call is where it outlives the process, if the session does.
     """
 
+    def hears(self) -> bool:
+        actor = current_actor()
+        return actor is not None and _log_of(actor.ref.path) is not None
+
     def called(self, call: Invocation) -> TurnLog | None:
-        log = _log_of(call)
+        log = _log_of(call.agent)
         return log if log is not None and log.called(call) is not None else None
 
+    async def saved(self, call: Invocation) -> None:
+        if (log := _log_of(call.agent)) is not None:
+            await log.saved()
+
     def asked(self, request: ApprovalRequest) -> None:
-        if (log := _log_of(request.call)) is not None:
+        if (log := _log_of(request.call.agent)) is not None:
             log.asked(request)
 
     def decided(self, request: ApprovalRequest, decision: Decision) -> None:
-        if (log := _log_of(request.call)) is not None:
+        if (log := _log_of(request.call.agent)) is not None:
             log.decided(request, decision)
 
     def ended(self, settled: Settled, called: TurnLog | None) -> None:
@@ -42,24 +46,9 @@ class AgentRecorder:
             called.ended(settled.call, settled.outcome)
 
 
-def record_calls(tree: Tree) -> None:
-    """Let calls of agents with sessions be recorded from now on, and no tool be entered before the record of its call
-    is where it outlives the process."""
-    pipeline = tree.pipeline
-    if pipeline.recorder is None:
-        pipeline.recorder = AgentRecorder()
-    if not any(listener.call is _saved for listener in pipeline.execute.listeners):
-        as_nobody(tree.bus.on, pipeline.execute, _saved, prepend=True)
-
-
-async def _saved(call: Invocation, next: Next[Outcome]) -> Outcome:
-    if (log := _log_of(call)) is not None:
-        await log.saved()
-    return await next()
-
-
-def _log_of(call: Invocation) -> TurnLog | None:
+def _log_of(path: str | None) -> TurnLog | None:
+    """The log of the agent at that path, in one of whose runs the code is."""
     run = current_run()
-    if run is None or run.settled or run.agent.ref.path != call.agent:
+    if run is None or run.settled or run.log.session is None or run.agent.ref.path != path:
         return None
     return run.log

@@ -168,6 +168,8 @@ class Execution:
             self._outcome = ABORTED_BEFORE
             return
         try:
+            if self._recorder is not None:
+                await self._recorder.saved(self.call)
             self._outcome = self._checked(await self._pipeline.around(self.call, self._run))
         except Exception as error:
             self._skip_to_the_end(failure(error))

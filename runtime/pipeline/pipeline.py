@@ -75,14 +75,14 @@ class Pipeline:
 
     @property
     def idle(self) -> bool:
-        """Nobody has a say in calls, or hears of them."""
+        """Nobody has a say in calls that are made here, or hears of them."""
         return not (
             self.pre_execute.listeners
             or self.execute.listeners
             or self.post_execute.listeners
             or self.result.listeners
             or self.guards
-            or self.recorder is not None
+            or (self.recorder is not None and self.recorder.hears())
         )
 
     def guard(self, guard: Guard, *, scope: Scope | None = None) -> Callable[[], None]:

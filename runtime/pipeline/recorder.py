@@ -12,12 +12,21 @@ __all__ = ["Recorder"]
 
 
 class Recorder(Protocol):
-    """Takes down what happens to calls. No method waits; what one raises ends the call, since nothing may happen that
-    is not recorded.
+    """Takes down what happens to calls. No method waits but `saved`; what one raises ends the call, since nothing may
+    happen that is not recorded.
     """
+
+    def hears(self) -> bool:
+        """Whether it would take down a call that is made here and now. If not, and if there is no policy, the call is
+        just run."""
+        ...
 
     def called(self, call: Invocation) -> Any:
         """The call begins. What comes back is handed to `ended`: the record's number, say."""
+
+    async def saved(self, call: Invocation) -> None:
+        """The tool is about to be entered: wait until the call's record outlives the process, if it is to. What this
+        raises becomes the outcome, and the tool is not run."""
 
     def asked(self, request: ApprovalRequest) -> None:
         """Somebody is about to be asked for approval."""

@@ -31,11 +31,19 @@ class CheckedRecorder:
         """How many calls have begun and not ended."""
         return len(self._open)
 
+    def hears(self) -> bool:
+        return True
+
     def called(self, call: Invocation) -> Any:
         _check(call not in self._open, call, "it has begun twice")
         number = None if self._inner is None else self._inner.called(call)
         self._open.add(call)
         return number
+
+    async def saved(self, call: Invocation) -> None:
+        _check(call in self._open, call, "its tool is entered before it has begun")
+        if self._inner is not None:
+            await self._inner.saved(call)
 
     def asked(self, request: ApprovalRequest) -> None:
         _check(request.call in self._open, request.call, "it was asked about before it had begun")

@@ -30,6 +30,12 @@ class Log:
         self.settled: list[Settled] = []
         self.full: str | None = None
 
+    def hears(self) -> bool:
+        return True
+
+    async def saved(self, call: Invocation) -> None:
+        assert f"call {call.call_id}" in self.events, "it has begun"
+
     def called(self, call: Invocation) -> int:
         self._write(f"call {call.call_id}")
         return len(self.events) - 1

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from greenroom.actors.agent import Agent
-from greenroom.actors.agent.recorder import AgentRecorder
+from greenroom.actors.agent import Agent, AgentRecorder
 from greenroom.actors.providers.scripted import Script, ScriptedProvider
 from greenroom.actors.session import Session
 from greenroom.actors.system import Runtime, open_runtime

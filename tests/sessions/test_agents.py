@@ -11,7 +11,6 @@ import trio
 
 import greenroom
 from greenroom.actors.agent import Agent, ConversationManager
-from greenroom.actors.agent.recorder import AgentRecorder
 from greenroom.actors.providers.scripted import ScriptedProvider, ScriptedTurn
 from greenroom.actors.session import Session
 from greenroom.actors.system import open_runtime
@@ -390,20 +389,27 @@ async def test_a_recorder_that_passes_nothing_on_is_found_out(desk: Desk, caplog
     assert shown(agent)[-1] == "turn/end error"
 
 
-async def test_an_agent_lets_its_calls_be_recorded_by_itself() -> None:
+async def test_calls_of_others_take_no_notice_of_a_session() -> None:
     async with open_runtime() as runtime:
-        agent = runtime.agents.add(
-            Agent(
-                ScriptedProvider([calling("look"), DONE]), tools=tools("look"), session=await runtime.sessions.open("a")
-            )
-        )
+        session, provider = await runtime.sessions.open("a"), ScriptedProvider([calling("look"), DONE])
+        agent = runtime.agents.add(Agent(provider, tools=tools("look"), session=session))
+        await agent.generate()
+        assert [event.type for event in session.events()].count("tool/result") == 1
+        together = trio.Event()
+        waiting = 0
+
+        async def meet() -> str:
+            nonlocal waiting
+            waiting += 1
+            if waiting == 2:
+                together.set()
+            await together.wait()
+            return "met"
+
+        other = runtime.agents.add(Agent(ScriptedProvider([calling("meet", "meet"), DONE]), tools=[Tool("meet", meet)]))
+        with trio.fail_after(5):
+            assert (await other.generate()).content == "done", "its calls overlap, as without any policy"
         assert runtime.pipeline.idle
-        await agent.generate()
-        await agent.generate()
-        assert isinstance(runtime.pipeline.recorder, AgentRecorder)
-        assert len(runtime.pipeline.execute.listeners) == 1
-        await runtime.agents.remove("a")
-        assert len(runtime.pipeline.execute.listeners) == 1, "it is the runtime's, not the agent's"
 
 
 async def test_an_agent_whose_session_was_disposed_of_fails_and_stays(
