@@ -106,10 +106,12 @@ class TurnLog:
         """End what is open of a step: also calls that outlive it, which a tool has let go of."""
         self._open.clear()
         self._asked.clear()
-        for event in repair(session.order, session.events()):
-            if event.type not in ("turn/end", "step/end"):
-                session.append(event.type, event.data, sources=event.source_event_seqs)
-        if session.order.step is not None:
+        order = session.order
+        if order.calls or order.asked or (order.batch is not None and order.batch.owed):
+            for event in repair(order, session.events()):
+                if event.type not in ("turn/end", "step/end"):
+                    session.append(event.type, event.data, sources=event.source_event_seqs)
+        if order.step is not None:
             session.append("step/end", StepEnd())
 
     # ---------------------------------------------------------------- what is said
@@ -153,8 +155,8 @@ class TurnLog:
             if outcome is not None:
                 raise InvariantError(
                     "INVARIANT",
-                    f"A call of {self._calls[position].name} was not recorded: let the pipeline's recorder pass on "
-                    "what it is told to an AgentRecorder.",
+                    f"A call of {self._calls[position].name} was not recorded: do not replace the recorder of the "
+                    "runtime's pipeline, wrap it in one that passes on what it is told.",
                     {"call": self._calls[position].id},
                 )
             if position in self._due:

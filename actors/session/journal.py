@@ -11,7 +11,7 @@ from greenroom.actors.session.persistence import Stored
 from greenroom.protocol.errors import JournalError, SessionError
 from greenroom.protocol.sessions import SessionEvent, SessionHeader
 from greenroom.protocol.sessions.codec import decode_event, decode_header, encode
-from greenroom.runtime.journal import Append, Journal, JournalReader
+from greenroom.runtime.journal import Append, Event, Journal, JournalReader
 from greenroom.runtime.journal.file import MEMORY
 
 __all__ = ["JournalLogs", "JournalPersistence"]
@@ -41,10 +41,18 @@ class JournalLogs:
         header = decode_header(first[0].payload, id)
         events: list[SessionEvent] = []
         at = after + 1
-        while page := await self._reader.read(stream, after=at, limit=PAGE):
+        while page := await self._page(stream, at):
             events += [decode_event(entry.payload) for entry in page]
             at = page[-1].seq
         return Stored(header, events)
+
+    async def _page(self, stream: str, after: int) -> list[Event]:
+        try:
+            return await self._reader.read(stream, after=after, limit=PAGE)
+        except JournalError as error:
+            if error.code == "GAP" and error.context["last"] < after:
+                return []  # there is nothing behind the last one
+            raise
 
     async def list(self) -> list[SessionHeader]:
         """The headers of all of them that can be read, by id."""

@@ -141,7 +141,13 @@ class Sessions(Actor):
                 for tail in list(self._tails.values()):
                     if tail.behind:
                         await tail.write()
-                    await self._persistence.release(tail.session.id)
+                    await self._release(tail.session.id)
+
+    async def _release(self, id: str) -> None:
+        try:
+            await self._persistence.release(id)
+        except Exception as error:  # the others are let go of all the same
+            logger.error("The session %s could not be let go of: %s", id, error)
 
     async def _write_behind(self, tail: Tail) -> None:
         """Until it has caught up, or an attempt has failed: then it waits for the next append, or flush."""

@@ -59,6 +59,7 @@ def test_a_log_is_printed_as_a_transcript_that_steers_no_terminal(data: Path) ->
     ]
     after = run("log", "planner", "--data", str(data), "--after", "7")
     assert len(after.out.splitlines()) == 2
+    assert run("log", "planner", "--data", str(data), "--after", "99")[:2] == (0, "")
 
 
 def test_an_export_is_a_file_that_is_read_as_the_same_log(data: Path, tmp_path: Path) -> None:

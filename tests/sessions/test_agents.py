@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -12,11 +13,11 @@ import trio
 import greenroom
 from greenroom.actors.agent import Agent, ConversationManager
 from greenroom.actors.providers.scripted import ScriptedProvider, ScriptedTurn
-from greenroom.actors.session import Session
+from greenroom.actors.session import MemoryPersistence, Session
 from greenroom.actors.system import open_runtime
 from greenroom.protocol.agents import Authority, MessageInput, ProviderResult, Rule
 from greenroom.protocol.errors import AgentError, ConversationError, InvariantError, ProviderError, SessionError
-from greenroom.protocol.sessions import SessionHeader, repair
+from greenroom.protocol.sessions import SessionEvent, SessionHeader, repair
 from greenroom.protocol.tools import ToolCall
 from greenroom.runtime.bus import Next
 from greenroom.runtime.pipeline.approvals import ApprovalRequest, Decision
@@ -384,7 +385,7 @@ async def test_a_fold_takes_no_answer_from_its_results(desk: Desk) -> None:
 async def test_a_recorder_that_passes_nothing_on_is_found_out(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
     desk.runtime.pipeline.recorder = CheckedRecorder()
     agent = await desk.agent(calling("look"), DONE, tools=tools("look"))
-    with pytest.raises(InvariantError, match="AgentRecorder"):
+    with pytest.raises(InvariantError, match="wrap it"):
         await agent.generate()
     assert shown(agent)[-1] == "turn/end error"
 
@@ -435,6 +436,48 @@ async def test_a_session_that_is_disposed_of_in_a_turn_ends_the_run_with_an_erro
     assert agent.status == "error"
     again = await desk.runtime.sessions.open("a")
     assert [event.type for event in again.events()][-3:] == ["tool/result", "step/end", "turn/end"]
+
+
+class Disk(MemoryPersistence):
+    """One that outlives the process, and may be full."""
+
+    durable = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.full = False
+
+    async def append(self, header: SessionHeader, events: Sequence[SessionEvent]) -> None:
+        if self.full:
+            raise OSError("no space left")
+        await super().append(header, events)
+
+
+async def test_no_tool_runs_and_no_model_is_asked_while_the_record_cannot_be_kept(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    ran: list[str] = []
+    async with open_runtime(session_persistence=(disk := Disk())) as runtime:
+
+        def fill(messages: Any, offered: Any) -> ProviderResult:
+            disk.full = True
+            return calling("look")
+
+        desk = Desk(runtime)
+        agent = await desk.agent(fill, DONE, tools=[Tool("look", lambda: ran.append("look"))])
+        for _ in range(2):
+            with pytest.raises(OSError, match="no space left"):
+                await agent.generate()
+        assert ran == []
+        assert "result look 0 TOOL" in shown(agent)
+        assert isinstance(agent.provider, ScriptedProvider)
+        assert agent.provider.started == 1
+        disk.full = False
+        await agent.generate()
+        await runtime.sessions.flush(session_of(agent))
+        kept = await disk.read("a")
+        assert kept is not None
+        assert tuple(kept.events) == session_of(agent).events()
 
 
 async def test_an_agent_with_a_session_of_no_runtime_is_logged_in_memory(desk: Desk) -> None:
