@@ -89,7 +89,7 @@ def call_card(handling: Handling, call: Invocation) -> Card:
 
 
 def _is_card(made: Any) -> bool:
-    return isinstance(made, Card) and isinstance(made.title, str) and isinstance(made.body, str)
+    return isinstance(made, Card) and all(isinstance(text, str) for text in msgspec.structs.astuple(made))
 
 
 def result_card(handling: Handling, call: Invocation, outcome: Outcome) -> Card:
