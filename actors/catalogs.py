@@ -84,7 +84,7 @@ TOOLS: Final[dict[str, Callable[[Runtime], Tool]]] = {
     "grep": lambda runtime: grep_tool(_workspaces(runtime)),
     "read": lambda runtime: read_tool(_workspaces(runtime)),
     "write": lambda runtime: write_tool(_workspaces(runtime)),
-    "subagent": lambda runtime: subagent_tool(runtime.subagents),
+    "subagent": lambda runtime: subagent_tool(runtime.subagents, background=runtime.jobs),
     "send_message": lambda runtime: send_message_tool(runtime.subagents),
     "interrupt_agent": lambda runtime: interrupt_agent_tool(runtime.subagents),
     "list_agents": lambda runtime: list_agents_tool(runtime.subagents),

@@ -116,7 +116,8 @@ class Job:
 
     def read(self) -> str:
         """Its output. Of work that writes while it goes on, what has come since the last read, of which the oldest is
-        dropped if that was too much; of other work nothing before its end, and then the same each time."""
+        dropped if that was too much; of other work nothing before its end, and then the same each time: what it
+        returned, or why it failed."""
         self.seen = self.seen or self.over
         text = cut(self._text, self._output, self._dropped)
         if self._streams:
@@ -196,6 +197,12 @@ class Job:
         if self._noted is not None:
             return self._noted
         return "completed", None
+
+    def failed(self, message: str) -> tuple[Ending, str | None]:
+        """Its work has raised this: how it ends by that. The whole message is its output, unless it writes."""
+        if not self._streams:
+            self._text = message
+        return "failed", message
 
     def cancelled(self) -> tuple[Ending, str | None]:
         """Its work was cancelled: how it ends by that."""

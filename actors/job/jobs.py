@@ -90,7 +90,7 @@ class Jobs(Actor):
             if job.scope.cancelled_caught:
                 ending, detail = job.cancelled()
         except Exception as error:
-            ending, detail = "failed", error_text(error)
+            ending, detail = job.failed(error_text(error))
         finally:
             try:
                 await finish(place)

@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 from greenroom.actors.subagent import Subagents
 from greenroom.protocol.agents import ChildRequest, ChildResult
 from greenroom.protocol.errors import SubagentError
+from greenroom.runtime.background import Background
 from greenroom.runtime.pipeline.handling import Handling
 from greenroom.runtime.tools import Tool
 
@@ -55,12 +56,14 @@ def subagent_tool(
     name: str = "subagent",
     provider: str | None = None,
     continuable: bool = False,
+    background: Background | None = None,
     description: str | None = None,
 ) -> Tool:
     """The tool `subagent`, over the `provider` of that name (None: the only one there is).
 
     Without `continuable` a call lasts as long as the sub-agent, and returns `runId` and `output`; one that ends before
-    it is done is `SubagentError` NOT_COMPLETED (context `stopReason`, `diagnostic`, `output`). With it, a call returns
+    it is done is `SubagentError` NOT_COMPLETED (context `stopReason`, `diagnostic`, `output`). With a `background`
+    (`runtime.jobs`) it may go on as a job, whose end is the sub-agent's. If it is continuable, a call returns
     `subagentId` as soon as the task is taken, for `send_message` and `interrupt_agent`; the agent that called is told
     of the end by its inbox.
 
@@ -84,6 +87,7 @@ def subagent_tool(
         summary=SUMMARY.format(name=name, how=words["how"]),
         description=DESCRIPTION.format(**words) if description is None else description,
         parameters=Begin,
+        background=None if continuable else background,
         handling=Handling(concurrent=True),
     )
 

@@ -86,10 +86,12 @@ async def test_output_that_nobody_reads_is_kept_by_its_end(stage: Stage) -> None
 
 async def test_work_that_raises_has_failed(stage: Stage) -> None:
     async def work(_job: Job) -> str:
-        raise OSError("the disk is full")
+        raise OSError("the disk\nis full" + "!" * 1000)
 
-    over = await (await stage.start(work)).wait()
-    assert (over.status, over.detail) == ("failed", "the disk is full")
+    job = await stage.start(work)
+    over = await job.wait()
+    assert (over.status, over.detail) == ("failed", "the disk is full" + "!" * 181 + "...")
+    assert job.read() == "the disk\nis full" + "!" * 1000
 
 
 async def test_the_work_says_how_it_ends(stage: Stage) -> None:

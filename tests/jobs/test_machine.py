@@ -132,7 +132,7 @@ class Model:
             return
         found = self.stage.jobs.find(each.job.id, by=self.agents[by])
         assert found is each.job
-        expected = f"the output of {each.job.id}" if each.status == "completed" else ""
+        expected = {"completed": f"the output of {each.job.id}", "failed": "it was not found"}.get(each.status, "")
         assert (found.read(), found.read()) == (expected, expected)
         each.seen = each.seen or each.status != "running"
 

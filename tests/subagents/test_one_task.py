@@ -44,6 +44,31 @@ async def test_an_agent_has_it_done_by_the_tool(family: Family) -> None:
     assert family.places == ["/agents/root"]
 
 
+async def test_it_goes_on_as_a_job_of_the_agent_that_is_told_of_its_end(family: Family) -> None:
+    jobs = family.runtime.jobs
+    model = family.offer("spawn", ScriptedTurn(ProviderResult("Found it."), delay=10.0))
+    call = beginning(description="Look for it", prompt="Look.", run_in_background=True)
+    tools = [subagent_tool(family.subagents, background=jobs)]
+    root = family.agent(call, DONE, DONE, id="root", tools=tools)
+    await root.generate()
+    assert stored(root)[-2][1] == '{"jobId":"subagent-1"}'
+    job = jobs.find("subagent-1", by=root)
+    assert (job.label, job.status) == ("Look for it", "running")
+    assert family.places == ["/agents/root", "/agents/root/jobs/subagent-1/delegations/1"]
+    job.kill("not needed")
+    await job.wait()
+    assert (job.status, family.places, model.started) == ("killed", ["/agents/root"], 1)
+
+
+async def test_a_job_that_a_subagent_does_not_complete_has_failed_with_all_there_is(family: Family) -> None:
+    family.offer("spawn", calling("looking " * 50, "look"), tools=(value_tool("look"),), limit=1)
+    tool = subagent_tool(family.subagents, background=family.runtime.jobs)
+    started = await tool.execute({"description": "Look for it", "prompt": "Look.", "run_in_background": True})
+    job = family.runtime.jobs.find(started["jobId"], by=None)
+    assert (await job.wait()).status == "failed"
+    assert job.read().endswith("looking " * 50)
+
+
 async def test_tasks_that_are_begun_together_are_done_together(
     family: Family, autojump_clock: trio.testing.MockClock
 ) -> None:
