@@ -99,7 +99,8 @@ class Jobs(Actor):
         # Whoever waited, and was cancelled or told by the clock just now, has its say first whether it has seen this.
         await cancel_shielded_checkpoint()
         await cancel_shielded_checkpoint()
-        if not job.seen and self.ref.alive:
+        owner = self.ref.parent
+        if not job.seen and owner is not None and owner.alive:
             self._tell(job)
 
     def _settle(self, job: Job, ending: Ending, detail: str | None) -> None:

@@ -11,6 +11,7 @@ from greenroom.actors.job import Job
 from greenroom.actors.providers import ScriptedProvider
 from greenroom.protocol.agents import MessageInput, ProviderResult
 from greenroom.protocol.tools import ToolCall
+from greenroom.runtime.actor import Actor
 from greenroom.runtime.tools import Tool
 from tests.jobs.conftest import Stage, at_once, told
 
@@ -140,3 +141,28 @@ async def test_a_full_inbox_costs_the_notice_and_nothing_else(stage: Stage) -> N
     job = await stage.start(at_once, owner=agent)
     await settle()
     assert (job.status, told(agent)) == ("completed", [])
+
+
+async def test_an_owner_that_is_being_stopped_is_told_nothing(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
+    ada = stage.agent("ada")
+    gate = trio.Event()
+
+    async def work(_job: Job) -> str:
+        await gate.wait()
+        return "too late"
+
+    class Slow(Actor):
+        async def on_start(self) -> None:
+            try:
+                await trio.sleep_forever()
+            finally:
+                with trio.CancelScope(shield=True):
+                    gate.set()
+                    await settle()
+
+    job = await stage.start(work, owner=ada)
+    ada.spawn(Slow(), "slow")
+    await settle()
+    await stage.runtime.agents.remove("ada")
+    assert job.status == "completed"
+    assert caplog.records == []
