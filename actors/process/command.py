@@ -13,6 +13,7 @@ from math import inf
 from typing import Final, TypeVar
 
 import trio
+from trio.lowlevel import enable_ki_protection
 
 from greenroom.actors.process.capture import Capture
 from greenroom.actors.process.family import MARK, Family
@@ -42,6 +43,7 @@ _LATER: Final = 0.05
 """Seconds between two looks whether anybody is left: the first pause, and the longest."""
 
 
+@enable_ki_protection
 async def run_command(
     command: Sequence[str],
     *,
