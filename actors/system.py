@@ -72,7 +72,7 @@ class Runtime:
         """What runs through phases and tasks: `await runtime.workflows.run(...)`, or `start(...)`."""
         self.agents = AgentManager(tree)
         """The agents at the top; each may have others beneath it."""
-        self.subagents = Subagents(tree, report=report_tool)
+        self.subagents = Subagents(tree, sessions=sessions, report=report_tool)
         """Agents that agents give work to, for one task or for as long as they live."""
         self.tools = tools
         """What the gateway offers to those who may call tools; empty until tools are added."""

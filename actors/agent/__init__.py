@@ -5,7 +5,7 @@ from greenroom.actors.agent.context import AgentContext
 from greenroom.actors.agent.conversation import Conversation
 from greenroom.actors.agent.conversations import ConversationManager
 from greenroom.actors.agent.delegation import Delegations, delegate, host, party
-from greenroom.actors.agent.inbox import DEFAULT_INBOX_LIMIT, Inbox
+from greenroom.actors.agent.inbox import DEFAULT_INBOX_LIMIT, Inbox, check_input
 from greenroom.actors.agent.manager import AgentManager
 from greenroom.actors.agent.recorder import AgentRecorder
 from greenroom.actors.agent.registry import AgentRegistry, settle_job
@@ -38,6 +38,7 @@ __all__ = [
     "MemoryConversationStore",
     "RunOptions",
     "TableConversationStore",
+    "check_input",
     "current_agent",
     "current_run",
     "delegate",

@@ -9,6 +9,7 @@ from greenroom.actors.agent.agent import Agent
 from greenroom.actors.agent.conversations import ConversationManager
 from greenroom.actors.agent.settings import DEFAULT_AGENT_LIMIT
 from greenroom.actors.agent.store import ConversationStore
+from greenroom.actors.session import Session
 from greenroom.protocol.agents import AgentJob, AgentResult, Budget
 from greenroom.protocol.errors import AgentError, AgentJobError
 from greenroom.runtime.cancel import CancelToken
@@ -70,10 +71,18 @@ class AgentRegistry:
     def scheduler(self, name: str) -> Scheduler:
         return _known("scheduler", name, self._schedulers)
 
-    def build(self, job: AgentJob, cancel: CancelToken | None = None, *, id: str | None = None) -> Agent:
+    def build(
+        self,
+        job: AgentJob,
+        cancel: CancelToken | None = None,
+        *,
+        id: str | None = None,
+        session: Session | None = None,
+    ) -> Agent:
         """An agent for the job, with tools and a conversation of its own. It is to be given a place in a tree.
 
-        Its `id` (by default a UUID) is what it is known by in the lineage of what runs beneath it.
+        Its `id` (by default a UUID) is what it is known by in the lineage of what runs beneath it. With a `session`,
+        that is its log and has its id; the messages of the job stand in it already, if anything does.
 
         Raises AgentError UNKNOWN for the first name that there is not, the provider's before all others.
         """
@@ -90,8 +99,10 @@ class AgentRegistry:
             scheduler=None if job.scheduler is None else self.scheduler(job.scheduler),
             authority=None if job.authority is None else self.authority(job.authority),
             cancel=cancel,
+            session=session,
         )
-        agent.context.messages.add(job.messages)
+        if session is None or not session.history():
+            agent.conversation.add(job.messages)
         return agent
 
 

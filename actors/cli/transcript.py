@@ -15,8 +15,10 @@ from greenroom.protocol.sessions import (
     ApprovalDecided,
     AssistantMessage,
     EndSeed,
+    InboxSpliced,
     Replace,
     SessionEvent,
+    SubagentDescriptor,
     TodoWrite,
     ToolCalled,
     ToolResulted,
@@ -80,6 +82,12 @@ def _told(event: SessionEvent) -> tuple[str, str, str] | None:
         case TurnEnd() as end:
             error = f" ({end.error.code}: {end.error.message})" if end.error else ""
             return "turn", f"{end.reason}{f': {end.cause}' if end.cause else ''}{error}", "dim"
+        case InboxSpliced() as spliced:
+            if spliced.removed:  # what is read follows as a message
+                return None if spliced.claimed else ("inbox", f"{len(spliced.removed)} discarded", "dim")
+            return "inbox", "\n".join(f"{each.kind}: {each.text}" for each in spliced.inserted), "dim"
+        case SubagentDescriptor() as asked:
+            return "sub-agent", f"{asked.request.description} (built by {asked.provider})", "dim"
         case EndSeed():
             return "fork", "what is above was taken over", "dim"
         case _:

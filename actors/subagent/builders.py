@@ -9,6 +9,7 @@ from uuid import uuid4
 from msgspec import Struct
 
 from greenroom.actors.agent import Agent
+from greenroom.actors.session import Session
 from greenroom.actors.subagent.providers import CAPABILITIES, ChildProvider, ChildSpec
 from greenroom.protocol.agents import ChildRequest
 from greenroom.protocol.errors import SubagentError
@@ -18,7 +19,7 @@ from greenroom.runtime.lineage import Lineage, current_lineage
 from greenroom.runtime.seams import Seam
 from greenroom.runtime.tools import Tool, ToolManager
 
-__all__ = ["Builders", "Built"]
+__all__ = ["Builders", "Plan"]
 
 
 class SubagentProviderAdded(Struct, frozen=True):
@@ -33,12 +34,15 @@ class SubagentProviderRemoved(Struct, frozen=True):
     name: str
 
 
-class Built(NamedTuple):
-    """An agent that lives nowhere yet."""
+class Plan(NamedTuple):
+    """How a sub-agent is to be built, if nothing comes between."""
 
-    agent: Agent
+    id: str
+    request: ChildRequest
+    parent: Agent | None
     provider: str
-    """The name of who has built it."""
+    """The name of who builds it."""
+    builder: ChildProvider
     lineage: Lineage
     """What it is to live beneath."""
     depth: int
@@ -75,28 +79,49 @@ class Builders:
 
         return remove
 
-    def build(self, request: ChildRequest, provider: str | None, parent: Agent | None, max_depth: int) -> Built:
-        """Build an agent for the request, unless that is refused first; see `Subagents.run`."""
-        chosen = self._seam.choose(provider)
+    def plan(
+        self,
+        request: ChildRequest,
+        provider: str | None,
+        parent: Agent | None,
+        max_depth: int,
+        *,
+        again: str | None = None,
+        least: int = 0,
+    ) -> Plan:
+        """See to it that the request may be followed, by an agent that is nested `least` deep at least. Raises as
+        `Subagents.run`. `again` is the id of one that is begun anew."""
+        builder = self._seam.choose(provider)
         name = provider or self._seam.names[0]
         for asked in CAPABILITIES:
-            if getattr(request, asked) is not None and asked not in chosen.capabilities:
+            if getattr(request, asked) is not None and asked not in builder.capabilities:
                 raise SubagentError(
                     "UNSUPPORTED_CAPABILITY",
                     f"Sub-agents of {name} cannot be asked for `{asked}`: leave it out, or choose another provider.",
-                    {"provider": name, "capability": asked, "known": sorted(chosen.capabilities)},
+                    {"provider": name, "capability": asked, "known": sorted(builder.capabilities)},
                 )
-        id = f"{name}-{uuid4().hex[:8]}"
+        id = again or f"{name}-{uuid4().hex[:8]}"
+        if parent is not None and parent.session is not None:
+            least = max(least, parent.session.header.delegation_depth + 1)
         bound = max_depth if request.max_depth is None else min(max_depth, request.max_depth)
         lineage = _beneath(parent).bounded(max_delegations=bound)
         depth = lineage.extended(tag_agent(id)).delegations
-        agent = chosen.build(ChildSpec(id, request, parent))
-        if agent.id != id:
-            raise ValueError(f"The provider {name} was to build an agent with the id {id}, not {agent.id}")
+        if depth < least:
+            lineage = lineage._replace(unnamed=lineage.unnamed + least - depth)
+            depth = lineage.extended(tag_agent(id)).delegations
+        return Plan(id, request, parent, name, builder, lineage, depth)
+
+    def build(self, plan: Plan, session: Session | None = None) -> Agent:
+        """The agent, which lives nowhere yet. Raises what its provider raises."""
+        agent = plan.builder.build(ChildSpec(plan.id, plan.request, plan.parent, session))
+        if agent.id != plan.id or agent.session is not session:
+            raise ValueError(
+                f"The provider {plan.provider} was to build {plan.id}, with its session, and not {agent.id}"
+            )
         tools = ToolManager(scope=agent.context.tools.scope)
         tools.add([*agent.context.tools.tools(), self._report])
         agent.context.tools, agent.context.pinned = tools, frozenset({self._report.name})
-        return Built(agent, name, lineage, depth)
+        return agent
 
 
 def _beneath(parent: Agent | None) -> Lineage:

@@ -6,6 +6,7 @@ from typing import Final, final
 from uuid import uuid4
 
 from greenroom.actors.agent import Agent
+from greenroom.actors.subagent.builders import Plan
 from greenroom.protocol.agents import AgentResult, ChildInfo, ChildResult, StopReason
 from greenroom.protocol.agents.children import cut_diagnostic
 from greenroom.protocol.errors import GreenroomError
@@ -17,15 +18,13 @@ __all__ = ["Child", "tell"]
 class Child:
     """One that lives. An *activation* of it begins with a message, and ends when nothing more is to be done for it."""
 
-    def __init__(
-        self, agent: Agent, *, label: str, provider: str, parent: Agent | None, depth: int, continuable: bool
-    ) -> None:
+    def __init__(self, agent: Agent, plan: Plan, *, continuable: bool) -> None:
         self.agent: Final = agent
-        self.label: Final = label
-        self.provider: Final = provider
-        self.parent: Final = parent
+        self.label: Final = plan.request.description
+        self.provider: Final = plan.provider
+        self.parent: Final = plan.parent
         """Who is told of it. `None`: a program, which awaits it."""
-        self.depth: Final = depth
+        self.depth: Final = plan.depth
         self.continuable: Final = continuable
         """It can be given more once it has settled. Otherwise whoever gave it its task awaits it."""
         self.settled = True
@@ -106,9 +105,7 @@ class Child:
 
     def _come_to(self, reason: StopReason, diagnostic: str | None, streamed: str = "") -> None:
         """What was said is its latest message with anything in it, or else what had come of one."""
-        written = (
-            each.content for each in reversed(self.agent.context.messages.messages()) if each.role == "assistant"
-        )
+        written = (each.content for each in reversed(self.agent.conversation.messages()) if each.role == "assistant")
         said = next(filter(None, written), streamed)
         self.result = ChildResult(
             run_id=self.result.run_id,

@@ -12,12 +12,23 @@ from typing import Final, Literal, final
 import trio
 from msgspec import Struct
 
-from greenroom.actors.agent import Agent, current_agent, host, party
-from greenroom.actors.subagent.builders import Builders, Built
+from greenroom.actors.agent import Agent, check_input, current_agent, host, party
+from greenroom.actors.session import Session, SessionManager
+from greenroom.actors.subagent.builders import Builders, Plan
 from greenroom.actors.subagent.child import Child, tell
 from greenroom.actors.subagent.providers import ChildProvider
-from greenroom.protocol.agents import ChildAccepted, ChildInfo, ChildRequest, ChildResult, MessageInput, StopReason
+from greenroom.actors.subagent.records import Record, Records
+from greenroom.protocol.agents import (
+    ChildAccepted,
+    ChildInfo,
+    ChildRequest,
+    ChildResult,
+    ChildUnreadable,
+    MessageInput,
+    StopReason,
+)
 from greenroom.protocol.errors import ActorError, GreenroomError, SubagentError
+from greenroom.protocol.sessions import SubagentDescriptor
 from greenroom.runtime.inbox import InboxClaimed, InboxDiscarded
 from greenroom.runtime.lineage import within
 from greenroom.runtime.ref import Ref
@@ -78,6 +89,7 @@ class Subagents:
         self,
         tree: Tree,
         *,
+        sessions: SessionManager,
         report: Callable[[Subagents], Tool],
         max_depth: int = MAX_DEPTH,
         max_children: int = MAX_CHILDREN,
@@ -86,6 +98,7 @@ class Subagents:
         self.max_children = max_children
         self._tree = tree
         self._builders = Builders(tree.bus, report(self))
+        self._records = Records(sessions)
         self._children: dict[str, Child] = {}
         self._untold: dict[Child, None] = {}
         """Those whose parent could not be told yet, since its inbox is full."""
@@ -122,10 +135,11 @@ class Subagents:
         """
         here = current_agent()
         above = parent or here
-        built = self._builders.build(request, provider, above, self.max_depth)
-        child, agent = _child(built, request, above, continuable=False), built.agent
+        plan = self._builders.plan(request, provider, above, self.max_depth)
+        agent = self._builders.build(plan)
+        child = Child(agent, plan, continuable=False)
         agent.context.messages.add(MessageInput("user", request.prompt))
-        with within(built.lineage):
+        with within(plan.lineage):
             place = host(agent, party(self._tree) if above is here else _alive(above).ref)
             try:
                 self._publish(child, place)
@@ -148,24 +162,40 @@ class Subagents:
         given more by `send` then, for as long as it and its parent live. Raises, besides what `run` does,
         `SubagentError` PARENT_UNAVAILABLE and LIMIT (all that the parent may have are at work), and AgentError INPUT
         for a prompt that is no text. Nothing is left then. Cancelled: nothing was begun.
+
+        If the parent has a session, the sub-agent has one, and what it was given is stored when this returns.
         """
         await trio.lowlevel.checkpoint()
+        check_input(request.prompt)
         above = _alive(parent or current_agent())
-        crowded = self._make_room(above)
-        built = self._builders.build(request, provider, above, self.max_depth)
-        child = _child(built, request, above, continuable=True)
-        with within(built.lineage):
-            place = host(built.agent, above.ref)
+        self._make_room(above)
+        plan = self._builders.plan(request, provider, above, self.max_depth)
+        session = await self._records.open(plan, above)
+        child, message = self._begin(plan, above, session, request.prompt)
+        await _stored(child)
+        return ChildAccepted(child.id, message)
+
+    def _begin(self, plan: Plan, parent: Agent, session: Session | None, text: str) -> tuple[Child, str]:
+        """Let one live that goes on by itself, with its first message. All or nothing, without a checkpoint."""
+        place: Ref | None = None
         try:
-            message = child.agent.inbox.followup(request.prompt, source="parent")
+            crowded, new = self._make_room(_alive(parent)), session is not None and not session.count
+            agent = self._builders.build(plan, session)
+            child = Child(agent, plan, continuable=True)
+            with within(plan.lineage):
+                place = host(agent, parent.ref)
+            if session is not None and new:
+                session.append("subagent/descriptor", SubagentDescriptor(plan.provider, plan.request))
+            message = agent.inbox.followup(text, source="parent")
             self._publish(child, place)
         except BaseException:
-            with trio.CancelScope(shield=True):
-                await place.stop()
+            self._records.leave(session)
+            if place is not None:
+                place.stop_soon(reason="refused")  # it has done nothing yet
             raise
         if crowded is not None:
             crowded.agent.ref.stop_soon(reason="replaced")
-        return ChildAccepted(child.id, message)
+        return child, message
 
     def _make_room(self, parent: Agent) -> Child | None:
         """Whose place one more would take. Raises LIMIT if nobody's is free."""
@@ -207,20 +237,46 @@ class Subagents:
     async def send(self, id: str, text: str, *, parent: Agent | None = None) -> str:
         """Give a continuable sub-agent more to do, in a turn of its own after those that it has; the message's id.
 
-        Only its parent may, while it lives. Raises `SubagentError` UNAUTHORIZED, NOT_RESUMABLE (it has one task only),
-        ACTIVATION_CLOSING (it is being stopped), PERSISTENCE_UNAVAILABLE (it has ended, or never was); AgentError INPUT
-        and INBOX_FULL. Cancelled: nothing was sent.
+        Only its parent may, while it lives. One that has ended is begun anew if it is stored, with what it remembers.
+        If it is stored, so is the message when this returns.
+
+        Raises `SubagentError` UNAUTHORIZED, NOT_RESUMABLE (it has one task only, never was, or cannot be begun anew),
+        ACTIVATION_CLOSING (it is being stopped), PERSISTENCE_UNAVAILABLE (it does not live, and nothing is stored);
+        AgentError INPUT and INBOX_FULL; and of one that is begun anew what `start` raises. Cancelled: nothing was sent.
         """
         await trio.lowlevel.checkpoint()
+        check_input(text)
         caller = parent or current_agent()
-        child = self._children.get(id)
-        if child is None:
-            raise SubagentError(
-                "PERSISTENCE_UNAVAILABLE",
-                f"No sub-agent {id} lives, and nothing of it is stored: begin another one. "
-                f"There are: {', '.join(each.id for each in self._of(caller)) or 'none'}.",
-                {"id": id, "known": [each.id for each in self._of(caller)]},
+        if id in self._children:
+            child, message = self._give(id, text, caller)
+        else:
+            record = await self._records.find(id, caller)
+            session = await self._records.open_again(id)
+            if id in self._children:  # somebody has sent it something meanwhile
+                child, message = self._give(id, text, caller)
+            else:
+                child, message = self._begin_anew(id, record, session, text, _alive(caller))
+        await _stored(child)
+        return message
+
+    def _begin_anew(self, id: str, record: Record, session: Session, text: str, parent: Agent) -> tuple[Child, str]:
+        descriptor = record.descriptor
+        try:
+            plan = self._builders.plan(
+                descriptor.request,
+                descriptor.provider,
+                parent,
+                self.max_depth,
+                again=id,
+                least=record.header.delegation_depth,
             )
+        except BaseException:
+            self._records.leave(session)
+            raise
+        return self._begin(plan, parent, session, text)
+
+    def _give(self, id: str, text: str, caller: Agent | None) -> tuple[Child, str]:
+        child = self._children[id]
         if caller is None or child.parent is not caller or not caller.ref.alive:
             raise _unauthorized(caller, id, "is given more only by the agent that it works for")
         if not child.continuable:
@@ -233,7 +289,7 @@ class Subagents:
             raise SubagentError("ACTIVATION_CLOSING", f"{id} is being stopped: begin another one.", {"id": id})
         message = child.agent.inbox.followup(text, source="parent")
         self._activate(child)
-        return message
+        return child, message
 
     def interrupt(self, id: str, *, by: Agent | None = None) -> None:
         """Stop what a sub-agent does now. What waits in its inbox is kept, and read after that.
@@ -254,11 +310,24 @@ class Subagents:
     def children(
         self, scope: Literal["children", "descendants"] = "children", *, by: Agent | None = None
     ) -> tuple[ChildInfo, ...]:
-        """A snapshot of the sub-agents of whoever calls, or of all beneath it. A program sees those that no other
-        sub-agent has begun, or all there are."""
+        """A snapshot of the sub-agents that live of whoever calls, or of all beneath it. A program sees those that no
+        other sub-agent has begun, or all there are."""
         caller = by or current_agent()
         found = self._outermost() if caller is None else self._of(caller)
         return tuple(self._listed(found, in_full=scope == "descendants"))
+
+    async def all_children(
+        self, scope: Literal["children", "descendants"] = "children", *, by: Agent | None = None
+    ) -> tuple[ChildInfo | ChildUnreadable, ...]:
+        """The same with those behind them that are stored only, and can be begun anew by `send`. Raises what the
+        persistence of sessions raises."""
+        await trio.lowlevel.checkpoint()
+        caller, stored = by or current_agent(), list[ChildInfo | ChildUnreadable]()
+        if caller is not None and caller.session is not None:
+            stored = await self._records.ready(
+                caller.session.id, lambda: self._children.keys(), in_full=scope == "descendants"
+            )
+        return (*self.children(scope, by=caller), *stored)
 
     def _listed(self, children: list[Child], *, in_full: bool) -> Iterator[ChildInfo]:
         for child in children:
@@ -335,19 +404,9 @@ class Subagents:
     def _forget(self, child: Child) -> None:
         """It has ended, with all beneath it."""
         del self._children[child.id]
+        self._records.leave(child.agent.session)
         if not child.settled:
             self._settle(child)
-
-
-def _child(built: Built, request: ChildRequest, parent: Agent | None, *, continuable: bool) -> Child:
-    return Child(
-        built.agent,
-        label=request.description,
-        provider=built.provider,
-        parent=parent,
-        depth=built.depth,
-        continuable=continuable,
-    )
 
 
 def _alive(agent: Agent | None) -> Agent:
@@ -359,6 +418,14 @@ def _alive(agent: Agent | None) -> Agent:
     if not agent.ref.alive:
         raise SubagentError("PARENT_UNAVAILABLE", f"{agent.id} stops or has ended.", {"parent": agent.id})
     return agent
+
+
+async def _stored(child: Child) -> None:
+    """Wait until what it was given outlives the process, if it is to. Raises why it does not; it may be read then."""
+    session = child.agent.session
+    if session is not None and session.durable:
+        with trio.CancelScope(shield=True):  # without a deadline: a write ends
+            await session.flush()
 
 
 def _above(place: Ref) -> Iterator[Ref]:

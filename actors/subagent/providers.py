@@ -9,13 +9,15 @@ from uuid import uuid4
 from msgspec import Struct, structs
 
 from greenroom.actors.agent import Agent, AgentRegistry, Conversation, ConversationManager
+from greenroom.actors.session import Session
 from greenroom.protocol.agents import AgentJob, ChildRequest, ConversationSnapshot
 from greenroom.protocol.errors import AgentError, SubagentError
 
 __all__ = ["CAPABILITIES", "ChildProvider", "ChildSpec", "ForkProvider", "SpawnProvider"]
 
 CAPABILITIES: Final = ("persona", "tools")
-"""The fields of a `ChildRequest` that not every provider can follow. `max_depth` needs no provider's help."""
+"""The fields of a `ChildRequest` that not every provider can follow. `max_depth` needs no provider's help. One more
+capability is `session`: its agents have the session of their `ChildSpec`, and so can be begun anew."""
 
 
 @final
@@ -27,6 +29,8 @@ class ChildSpec(Struct, frozen=True, eq=False):
     request: ChildRequest
     parent: Agent | None
     """The agent that asks. `None`: a program."""
+    session: Session | None = None
+    """Its log, which has a history if it is begun anew. Only of a provider with the capability `session`."""
 
 
 class ChildProvider(Protocol):
@@ -34,7 +38,8 @@ class ChildProvider(Protocol):
 
     @property
     def capabilities(self) -> frozenset[str]:
-        """Which of `CAPABILITIES` it follows. A request for another one is refused before `build` is called."""
+        """Which of `CAPABILITIES` it follows, and whether `session`. A request for another one is refused before
+        `build` is called."""
         ...
 
     def build(self, spec: ChildSpec) -> Agent:
@@ -53,7 +58,7 @@ class SpawnProvider:
     has not, are refused with AgentError UNKNOWN.
     """
 
-    capabilities: frozenset[str] = frozenset({"persona", "tools"})
+    capabilities: frozenset[str] = frozenset({"persona", "tools", "session"})
 
     def __init__(self, registry: AgentRegistry, job: AgentJob) -> None:
         self._registry = registry
@@ -65,13 +70,13 @@ class SpawnProvider:
             job = structs.replace(job, system=wanted.persona)
         if wanted.tools is not None:
             job = structs.replace(job, tools=_among(wanted.tools, job.tools or ()))
-        return self._registry.build(job, id=spec.id)
+        return self._registry.build(job, id=spec.id, session=spec.session)
 
 
 @final
 class ForkProvider:
     """Sub-agents that know what their parent knows: its model, its system prompt, a copy of its conversation, and of
-    its tools those named in `tools` (None: all of them), but none of its files."""
+    its tools those named in `tools` (None: all of them), but none of its files. They are not stored."""
 
     capabilities: frozenset[str] = frozenset({"persona", "tools"})
 
@@ -86,7 +91,7 @@ class ForkProvider:
         had = {tool.name: tool for tool in context.tools.tools() if self._tools is None or tool.name in self._tools}
         names = tuple(had) if wanted.tools is None else _among(wanted.tools, tuple(had))
         conversations = ConversationManager()
-        conversations.add(seed=_forked(context.messages))
+        conversations.add(seed=_forked(parent.conversation))
         return Agent(
             parent.provider,
             id=spec.id,

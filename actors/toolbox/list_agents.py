@@ -21,7 +21,8 @@ Arguments:
 - `scope`: "children" (your own, which is what is meant without it) or "descendants" (theirs too).
 
 Returns a list of {"id", "label", "status"}; of descendants also "parent" and "depth". The status is "running" (at \
-work, or waiting for sub-agents of its own) or "idle" (it has finished, and can be given more by `send_message`).
+work, or waiting for sub-agents of its own), "idle" (it has finished, and can be given more by `send_message`) or \
+"ready" (likewise, but it is only stored). One that is stored and cannot be read is {"id", "reason"}.
 """
 
 
@@ -30,11 +31,10 @@ class ListAgents(Struct):
 
 
 def list_agents_tool(subagents: Subagents) -> Tool:
-    """The tool `list_agents`, which returns a list of objects; see `Subagents.children`."""
+    """The tool `list_agents`, which returns a list of objects; see `Subagents.all_children`."""
 
-    def listed(call: ListAgents) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = to_builtins(subagents.children(call.scope), builtin_types=())
-        return list(found)
+    async def listed(call: ListAgents) -> list[dict[str, Any]]:
+        return [to_builtins(each) for each in await subagents.all_children(call.scope)]
 
     return Tool(
         "list_agents",

@@ -8,6 +8,7 @@ from greenroom.protocol.agents.children import (
     ChildRequest,
     ChildResult,
     ChildStatus,
+    ChildUnreadable,
     StopReason,
 )
 from greenroom.protocol.agents.conversations import (
@@ -57,6 +58,7 @@ __all__ = [
     "ChildRequest",
     "ChildResult",
     "ChildStatus",
+    "ChildUnreadable",
     "ConversationSnapshot",
     "Delta",
     "InboxKind",

@@ -13,6 +13,7 @@ __all__ = [
     "ChildRequest",
     "ChildResult",
     "ChildStatus",
+    "ChildUnreadable",
     "StopReason",
     "cut_diagnostic",
 ]
@@ -74,6 +75,14 @@ class ChildInfo(Struct, frozen=True, omit_defaults=True, kw_only=True):
     status: ChildStatus
     parent: str | None = None
     depth: int | None = None
+
+
+@final
+class ChildUnreadable(Struct, frozen=True):
+    """A sub-agent that is stored and cannot be listed: `corrupt`, `unsupported` or `unavailable`."""
+
+    id: str
+    reason: str
 
 
 def cut_diagnostic(text: str) -> str:

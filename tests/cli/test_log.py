@@ -6,6 +6,7 @@ import json
 import re
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
@@ -60,6 +61,29 @@ def test_a_log_is_printed_as_a_transcript_that_steers_no_terminal(data: Path) ->
     after = run("log", "planner", "--data", str(data), "--after", "7")
     assert len(after.out.splitlines()) == 2
     assert run("log", "planner", "--data", str(data), "--after", "99")[:2] == (0, "")
+
+
+def test_inboxes_and_sub_agents_are_shown(tmp_path: Path) -> None:
+    message = {"id": "m", "kind": "followup", "text": "More\x1b[2J."}
+    request = {"description": "changes", "prompt": "Read."}
+    said: list[tuple[str, dict[str, Any]]] = [
+        ("agent/inbox/spliced", {"inserted": [message]}),
+        ("agent/inbox/spliced", {"removed": ["m"]}),
+        ("agent/inbox/spliced", {"removed": ["m"], "claimed": True}),
+        ("subagent/descriptor", {"provider": "reader", "request": request}),
+    ]
+
+    async def write() -> None:
+        async with open_runtime(data=tmp_path / "work.db") as runtime:
+            session = await runtime.sessions.open("planner")
+            for kind, data in said:
+                session.append(kind, data)
+
+    trio.run(write)
+    ended = run("log", "planner", "--data", str(tmp_path / "work.db"))
+    assert (ended.code, ended.err) == (0, "")
+    lines = [re.sub(r"^ +(\d+) \S+ \S+ ", r"\1 ", line) for line in ended.out.splitlines()]
+    assert lines == ["0 inbox  followup: More.", "1 inbox  1 discarded", "3 sub-agent  changes (built by reader)"]
 
 
 def test_an_export_is_a_file_that_is_read_as_the_same_log(data: Path, tmp_path: Path) -> None:
