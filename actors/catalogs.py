@@ -22,6 +22,7 @@ from greenroom.actors.agent import AgentRegistry
 from greenroom.actors.docs.events import EventUse, Scan, scan_events, sources
 from greenroom.actors.system import Runtime, open_runtime
 from greenroom.actors.toolbox import (
+    TodoLists,
     agent_tool,
     answer_question_tool,
     answer_tool,
@@ -45,6 +46,7 @@ from greenroom.actors.toolbox import (
     report_tool,
     send_message_tool,
     subagent_tool,
+    todo_write_tool,
     workflow_tool,
     workspace_tool,
     write_tool,
@@ -73,6 +75,7 @@ TOOLS: Final[dict[str, Callable[[Runtime], Tool]]] = {
     "describe": lambda runtime: describe_tool(runtime.tools),
     "ask": lambda runtime: ask_tool(runtime.terminals, "agent"),
     "ask_user_question": lambda runtime: ask_user_question_tool(runtime.terminals, "you"),
+    "todo_write": lambda _: todo_write_tool(TodoLists(), several=False),
     "answer": lambda runtime: answer_tool(runtime.terminals, "agent"),
     "ask_question": lambda runtime: ask_question_tool(runtime.terminals, "agent", name="ask_question"),
     "answer_question": lambda runtime: answer_question_tool(runtime.terminals, "agent", name="answer_question"),
@@ -108,6 +111,9 @@ OFFERED_BY: Final[dict[str, str]] = {
     "ask": "offered by `greenroom chat` and `greenroom mcp`",
     "agent": "offered by `greenroom chat`",
     "workspace": "`workspaces.roots`",
+    **dict.fromkeys(("read", "write", "edit", "glob", "grep"), '`workspaces.roots` with `workspaces.tools = "files"`'),
+    "ask_user_question": '`questions.terminal`; by `greenroom chat` also `workspaces.tools = "files"`',
+    "todo_write": "`todos.several`",
     "database": "`databases.files`",
     "bash": "`bash.root`",
     "job_list": "`bash.root`",

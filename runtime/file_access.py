@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import final
 
+import trio
 from msgspec import UNSET, Struct, UnsetType
 
 from greenroom.protocol.errors import GreenroomError
@@ -70,6 +73,23 @@ class FileAccess:
             "fs/edit-intent", EditIntent, mode="waterfall", result=Precondition
         )
         self.observed, self.announce = bus.declare("fs/observed", FileObserved)
+        self._turns: dict[tuple[str | None, str, str], trio.Lock] = {}
+
+    @asynccontextmanager
+    async def turn(self, agent: str | None, workspace: str, path: str) -> AsyncGenerator[None]:
+        """Let the calls of one agent for one file come one after another, in order, so that each goes by what it was
+        shown by those before: a model makes several edits of a file at once. Those of others are not waited for.
+
+        There is no deadline. Cancelled while it waits: the block is not entered.
+        """
+        place = (agent, workspace, path)
+        lock = self._turns.setdefault(place, trio.Lock())
+        try:
+            async with lock:
+                yield
+        finally:
+            if not lock.locked():
+                self._turns.pop(place, None)
 
     async def before_write(self, intent: WriteIntent) -> Precondition:
         """What must be there for the file to be written. Raises what a listener raises."""

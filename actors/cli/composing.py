@@ -8,17 +8,21 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import trio
+from msgspec import UNSET
 
 from greenroom.actors.cli.behaviours import behaviours_of, import_behaviours
 from greenroom.actors.cli.offering import offer_bash, offer_tools
 from greenroom.actors.cli.policies import set_policies
 from greenroom.actors.cli.providers import open_providers
 from greenroom.actors.cli.services import offer_services_of
-from greenroom.actors.config import Config, Credentials, load_config
+from greenroom.actors.config import Config, Credentials, QuestionsTable, load_config
 from greenroom.actors.gateway import Access, AccessToken, Gateway, GatewayLimits, Mount, read_tokens
 from greenroom.actors.providers.settings import ModelSettings
 from greenroom.actors.system import Runtime, open_runtime
+from greenroom.actors.toolbox.ask_user_question import ask_user_question_tool
+from greenroom.actors.toolbox.todo_write import TodoLists, todo_write_tool
 from greenroom.protocol.errors import ConfigError
+from greenroom.runtime.tools import Tool
 
 __all__ = ["model_settings", "open_composition", "open_door", "read_access", "read_configured_tokens", "read_settings"]
 
@@ -49,17 +53,29 @@ async def open_composition(config: Config, *, recorded: bool = True) -> AsyncGen
             if config.remote.services is not None:
                 offer_services_of(config.remote.services, runtime)
             set_policies(runtime, config, providers)
+            files = config.workspaces
             await offer_tools(
                 runtime,
-                () if config.workspaces is None else config.workspaces.roots,
+                () if files is None else files.roots,
                 {} if config.databases is None else config.databases.files,
                 providers.drivers,
+                tools="workspace" if files is None else files.tools,
+                private=() if files is None else files.private,
             )
             if config.bash is not None:
                 await offer_bash(runtime, config.bash, Credentials(config.credentials.file))
+            if config.questions is not None:
+                runtime.tools.add(_questions(runtime, config.questions))
+            if config.todos is not None:
+                runtime.tools.add(todo_write_tool(TodoLists(), several=config.todos.several))
             for add in providers.tools:
                 runtime.tools.add(add(runtime))
             yield runtime
+
+
+def _questions(runtime: Runtime, questions: QuestionsTable) -> Tool:
+    timeout = UNSET if questions.timeout is None else questions.timeout or None
+    return ask_user_question_tool(runtime.terminals, questions.terminal, timeout=timeout, delegated=questions.delegated)
 
 
 def model_settings(config: Config) -> ModelSettings:

@@ -3,8 +3,9 @@ commands."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
+from typing import Literal
 
 import trio
 
@@ -14,14 +15,15 @@ from greenroom.actors.system import Runtime
 from greenroom.actors.toolbox.bash import bash_tool
 from greenroom.actors.toolbox.database import database_tool
 from greenroom.actors.toolbox.describe import describe_tool
+from greenroom.actors.toolbox.file_tools import file_tools
 from greenroom.actors.toolbox.infer import infer_tool
 from greenroom.actors.toolbox.job_kill import job_kill_tool
 from greenroom.actors.toolbox.job_list import job_list_tool
 from greenroom.actors.toolbox.job_output import job_output_tool
 from greenroom.actors.toolbox.workspace import workspace_tool
-from greenroom.actors.workspace import WorkspaceManager
+from greenroom.actors.workspace import PRIVATE, WorkspaceManager
 from greenroom.protocol.errors import ConfigError
-from greenroom.runtime.policies import LocalSpill
+from greenroom.runtime.policies import LocalSpill, observation_policy
 
 __all__ = ["named_files", "offer_bash", "offer_tools"]
 
@@ -31,10 +33,14 @@ async def offer_tools(
     folders: Iterable[str],
     databases: Mapping[str, str],
     drivers: Mapping[str, DriverFactory] = MEMORY_DRIVERS,
+    *,
+    tools: Literal["workspace", "files"] = "workspace",
+    private: Collection[str] = PRIVATE,
 ) -> None:
-    """Add the tools `describe` and `infer`; `workspace` if there are folders, which are its workspaces, the first one
-    active; `database` if there are databases, by name, each with the file that keeps it. `drivers` are what else it may
-    create databases in.
+    """Add the tools `describe` and `infer`; if there are folders, which are the workspaces, the first one active, the
+    tool `workspace` or those on files, with the policy that goes with these; `database` if there are databases, by
+    name, each with the file that keeps it. `drivers` are what else it may create databases in. Folders and files named
+    in `private` are no part of a workspace.
 
     Raises ConfigError DATABASE for a file that cannot be, `WorkspaceError` for a folder that cannot be a workspace and
     `DatabaseError` for a file that holds something else.
@@ -45,8 +51,12 @@ async def offer_tools(
     if roots:
         workspaces = WorkspaceManager(runtime.tree)
         for root in roots:
-            await workspaces.mount(root, _free_name(workspaces, root))
-        runtime.tools.add(workspace_tool(workspaces, undo=True))
+            await workspaces.mount(root, _free_name(workspaces, root), private=private)
+        if tools == "files":
+            observation_policy(runtime.bus)
+            runtime.tools.add(file_tools(workspaces))
+        else:
+            runtime.tools.add(workspace_tool(workspaces, undo=True))
     if files:
         kept = DatabaseFiles(files)
         for name, file in files.items():

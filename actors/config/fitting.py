@@ -22,6 +22,9 @@ def check(config: Config) -> None:
     approvals, timeout = config.approvals, config.policies.timeout
     if approvals.terminal is not None and approvals.terminal not in names:
         _refuse(f"{{}} do not fit: there is no terminal {approvals.terminal}.", "approvals.terminal", "terminals.names")
+    questions = config.questions
+    if questions is not None and questions.terminal not in names:
+        _refuse(f"{{}} do not fit: there is no terminal {questions.terminal}.", "questions.terminal", "terminals.names")
     if timeout is not None and timeout.each_attempt and config.policies.retry is None:
         _refuse("{} do not fit: there is one attempt.", "policies.timeout.each_attempt", "policies.retry")
     if llm.script is not None and llm.provider != "scripted":

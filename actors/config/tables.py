@@ -25,6 +25,7 @@ __all__ = [
     "LlmTable",
     "MetricsTable",
     "PoliciesTable",
+    "QuestionsTable",
     "RemoteTable",
     "RepeatsTable",
     "RetryTable",
@@ -32,6 +33,7 @@ __all__ = [
     "SpillTable",
     "TerminalsTable",
     "TimeoutTable",
+    "TodosTable",
     "ToolsTable",
     "WorkflowsTable",
     "WorkspacesTable",
@@ -102,10 +104,34 @@ class RemoteTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class WorkspacesTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The tool `workspace`. Without this table it is not offered."""
+    """Tools for files. Without this table there are none."""
 
     roots: Annotated[tuple[Name, ...], Meta(min_length=1)]
-    """The folders whose files it reads and changes; the first is the active one."""
+    """The folders whose files they read and change; the first is the active one."""
+    tools: Literal["workspace", "files"] = "workspace"
+    """Which there are: `workspace`, one with many operations, or `files`, which are `read`, `write`, `edit`, `glob` and
+    `grep`. By these nobody changes a file that they have not read as it is."""
+    private: tuple[Name, ...] = (".git", ".hg", ".svn")
+    """Names of folders and files that are no part of it, wherever they are; give those of other programs as well, such
+    as `.venv` and `node_modules`, where there are too many files."""
+
+
+class QuestionsTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The tool `ask_user_question`. Without this table it is offered by `greenroom chat` alone, with `files`."""
+
+    terminal: Name
+    """The terminal that is asked, one of `terminals.names`."""
+    timeout: Seconds | None = None
+    """Seconds until an unanswered question expires; 0 means never, and without it the terminal's own timeout holds."""
+    delegated: bool = False
+    """Whether agents that work for other agents may ask too, by name; if not, they are refused at once."""
+
+
+class TodosTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The tool `todo_write`. Without this table it is not offered."""
+
+    several: bool
+    """Whether more than one entry of a list may be in progress."""
 
 
 class DatabasesTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -269,6 +295,8 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     workflows: WorkflowsTable = WorkflowsTable()
     remote: RemoteTable = RemoteTable()
     workspaces: WorkspacesTable | None = None
+    questions: QuestionsTable | None = None
+    todos: TodosTable | None = None
     databases: DatabasesTable | None = None
     bash: BashTable | None = None
     tools: ToolsTable = ToolsTable()
@@ -286,6 +314,8 @@ TABLES: Final[dict[str, type[Struct]]] = {
     "workflows": WorkflowsTable,
     "remote": RemoteTable,
     "workspaces": WorkspacesTable,
+    "questions": QuestionsTable,
+    "todos": TodosTable,
     "databases": DatabasesTable,
     "bash": BashTable,
     "tools": ToolsTable,

@@ -25,11 +25,13 @@ from greenroom.actors.toolbox.relation import infer_relation_code, relation_tool
 from greenroom.actors.toolbox.report import report_tool
 from greenroom.actors.toolbox.send_message import send_message_tool
 from greenroom.actors.toolbox.subagent import subagent_tool
+from greenroom.actors.toolbox.todo_write import TodoLists, todo_write_tool
 from greenroom.actors.toolbox.workflow import agent_function, workflow_functions, workflow_tool
 from greenroom.actors.toolbox.workspace import workspace_tool
 from greenroom.actors.toolbox.write import write_tool
 
 __all__ = [
+    "TodoLists",
     "agent_function",
     "agent_tool",
     "answer_question_tool",
@@ -59,6 +61,7 @@ __all__ = [
     "report_tool",
     "send_message_tool",
     "subagent_tool",
+    "todo_write_tool",
     "workflow_functions",
     "workflow_tool",
     "workspace_tool",

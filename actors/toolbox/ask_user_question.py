@@ -192,13 +192,15 @@ def _whose() -> str | UnsetType:
 
 
 def _refuse_twice(what: str, names: list[str]) -> None:
-    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
-    if twice is not None:
-        raise ToolError(
-            "INVALID_ARGS",
-            f"Nobody was asked, since {what} have {twice!r} twice: give each a name of its own.",
-            {"twice": twice},
-        )
+    known: set[str] = set()
+    for name in names:
+        if name in known:
+            raise ToolError(
+                "INVALID_ARGS",
+                f"Nobody was asked, since {what} have {name!r} twice: give each a name of its own.",
+                {"twice": name},
+            )
+        known.add(name)
 
 
 def _answers(questions: list[AskedQuestion], values: dict[str, Any]) -> Iterator[QuestionAnswer]:

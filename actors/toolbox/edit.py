@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from greenroom.actors.toolbox.files import FilePath, Files
 from greenroom.actors.workspace import WorkspaceManager
-from greenroom.runtime.pipeline.handling import Handling
+from greenroom.runtime.pipeline.handling import Card, Handling
 from greenroom.runtime.tools import Tool
 
 __all__ = ["EditResult", "edit_tool"]
@@ -61,7 +61,19 @@ def edit_tool(workspaces: WorkspaceManager, *, name: str = "edit") -> Tool:
         summary=SUMMARY,
         description=DESCRIPTION,
         parameters=Edit,
-        handling=Handling(returns=EditResult, render=_rendered),
+        handling=Handling(returns=EditResult, render=_rendered, present_call=_card),
+    )
+
+
+def _card(arguments: Any) -> Card:
+    where = "everywhere" if arguments.get("replace_all") else "once"
+    return Card(
+        f"edit {arguments['file_path']}, {where}",
+        "\n".join(
+            f"{mark} {line}"
+            for mark, text in (("-", arguments["old_string"]), ("+", arguments["new_string"]))
+            for line in text.split("\n")
+        ),
     )
 
 

@@ -7,14 +7,17 @@ at in the workspace's own step, together with the change.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Generator, Sequence
-from contextlib import contextmanager
-from typing import Annotated, Final, NamedTuple, TypeAlias, final
+from contextlib import AbstractAsyncContextManager, contextmanager
+from functools import partial
+from typing import Annotated, Final, NamedTuple, TypeAlias, TypeVar, final
 
+import trio
 from msgspec import UNSET, Meta
 
 from greenroom.actors.workspace import Workspace, WorkspaceManager
 from greenroom.protocol.errors import ToolError, WorkspaceError
 from greenroom.protocol.workspace import File, SearchMatch, compile_glob, editing
+from greenroom.protocol.workspace.memory import LIGHT
 from greenroom.protocol.workspace.positions import refuse_halves
 from greenroom.protocol.workspace.slicing import printable
 from greenroom.runtime.context import current_actor
@@ -29,11 +32,16 @@ Folder: TypeAlias = Annotated[
     str, Meta(description="The folder to look in, or a file; all of the workspace by default.")
 ]
 
+R = TypeVar("R")
+
 WIDTH: Final = 2000
 """How many characters of a line a model is shown."""
 
 MATCHES: Final = 10_000
 """How many lines a search may find."""
+
+FOUND: Final = 4 * 2**20
+"""How many characters these lines may have together."""
 
 CODES: Final = {
     "CHANGED": "FS_STALE_VERSION",
@@ -70,21 +78,27 @@ class Files:
     def __init__(self, workspaces: WorkspaceManager) -> None:
         self._workspaces = workspaces
 
-    async def read(self, path: str) -> str:
-        """The text of a file, which the calling agent has seen from now on."""
+    async def read(self, path: str, look: Callable[[str], R]) -> R:
+        """What `look` makes of the text of a file, which the calling agent has seen from now on. It is plain and may
+        run in a worker thread."""
         workspace = self._workspaces.active
         file: File | None = None
         if workspace is not None:
-            with _reported(CODES):
-                file = await workspace.file(path)
-                if file is not None and file.text is None:
-                    raise editing.modality(path, file)
-            self._observed(workspace, path, file)
+            async with self._turn(workspace, path):
+                with _reported(CODES):
+                    file = await workspace.file(path)
+                    if file is not None and file.text is None:
+                        raise editing.modality(path, file)
+                await self._observed(workspace, path, file)
         if file is None:
             raise _not_found(path)
         text = file.text or ""
-        refuse_halves(path, text)
-        return text
+
+        def seen() -> R:
+            refuse_halves(path, text)
+            return look(text)
+
+        return await _aside(file.size, seen)
 
     async def write(self, path: str, content: str) -> Changed:
         """Put the text at the path, over what the calling agent may write over."""
@@ -92,10 +106,13 @@ class Files:
         refuse_halves(path, content)
         workspace = self._workspaces.active or self._workspaces.add()
         intent = WriteIntent(agent=_agent(), workspace=workspace.id, path=path, content=content)
-        precondition = await self._workspaces.access.before_write(intent)
-        return await self._change(
-            workspace, path, precondition, lambda before: editing.write(path, before, content), content
-        )
+
+        def written(before: File | None) -> File:
+            return editing.write(path, before, content)
+
+        async with self._turn(workspace, path):
+            precondition = await self._workspaces.access.before_write(intent)
+            return await self._change(workspace, path, precondition, written, content)
 
     async def edit(self, path: str, old: str, new: str, *, replace_all: bool) -> Changed:
         """Replace a text in a file, which the calling agent may edit as it is; see `editing.edit`."""
@@ -107,14 +124,15 @@ class Files:
         intent = EditIntent(
             agent=_agent(), workspace=workspace.id, path=path, old=old, new=new, replace_all=replace_all
         )
-        precondition = await self._workspaces.access.before_edit(intent)
 
         def replaced(before: File | None) -> File:
             if before is None:
                 raise _not_found(path)
             return editing.edit(path, before, old, new, replace_all=replace_all).file
 
-        return await self._change(workspace, path, precondition, replaced, new)
+        async with self._turn(workspace, path):
+            precondition = await self._workspaces.access.before_edit(intent)
+            return await self._change(workspace, path, precondition, replaced, new)
 
     async def find(self, folder: str, *globs: str) -> list[str]:
         """The paths in a folder, or the one file, that fit all of the globs, each taken from that folder."""
@@ -135,12 +153,12 @@ class Files:
             return []
         with _reported(SEARCH_CODES):
             found = await workspace.search(pattern, regex=True, limit=MATCHES + 1, only=paths, each=1)
-        if len(found) > MATCHES:
+        if len(found) > MATCHES or sum(len(match.content) for match in found) > FOUND:
             raise ToolError(
                 "SEARCH_RAW_OUTPUT_OVERFLOW",
-                f"The pattern is found in more than {MATCHES:,} lines. Look for something that is there less often, or "
-                "in fewer files.",
-                {"limit": MATCHES},
+                f"The pattern is found in more than {MATCHES:,} lines, or in lines of more than {FOUND:,} characters. "
+                "Look for something that is there less often, or in fewer files.",
+                {"lines": MATCHES, "characters": FOUND},
             )
         for match in found:
             refuse_halves(match.path, match.content)
@@ -168,13 +186,16 @@ class Files:
 
         with _reported(CODES):
             after = await workspace.change(path, made, text)
-        self._observed(workspace, path, after)
+        await self._observed(workspace, path, after)
         return Changed(earlier[-1], after.text or "")
 
-    def _observed(self, workspace: Workspace, path: str, file: File | None) -> None:
+    def _turn(self, workspace: Workspace, path: str) -> AbstractAsyncContextManager[None]:
+        return self._workspaces.access.turn(_agent(), workspace.id, path)
+
+    async def _observed(self, workspace: Workspace, path: str, file: File | None) -> None:
         access = self._workspaces.access
         if access.observed.heard:
-            version = None if file is None else file.version
+            version = None if file is None else await _aside(file.size, partial(_version, file))
             access.announce(FileObserved(agent=_agent(), workspace=workspace.id, path=path, version=version))
 
 
@@ -184,6 +205,15 @@ def shortened(line: str) -> str:
     if len(line) <= WIDTH:
         return line
     return f"{line[:WIDTH]} [... line cut: it has {len(line):,} characters]"
+
+
+async def _aside(size: int, work: Callable[[], R]) -> R:
+    """Do something with a text of so many bytes: with a large one not in trio's thread."""
+    return work() if size <= LIGHT else await trio.to_thread.run_sync(work)
+
+
+def _version(file: File) -> str:
+    return file.version
 
 
 def _agent() -> str | None:

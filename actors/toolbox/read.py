@@ -62,11 +62,14 @@ def read_tool(workspaces: WorkspaceManager, *, name: str = "read") -> Tool:
     files = Files(workspaces)
 
     async def read(call: Read) -> Any:
-        text = await files.read(call.file_path)
-        lines = text.split("\n") if text else []
-        start = call.offset - 1
-        shown = [Line(number, line) for number, line in enumerate(lines[start : start + call.limit], call.offset)]
-        return msgspec.to_builtins(ReadResult(call.file_path, call.offset, shown, len(lines)))
+        def look(text: str) -> ReadResult:
+            start = call.offset - 1
+            end = start + call.limit
+            lines = text.split("\n", end)[start:end] if text else []
+            shown = [Line(number, line) for number, line in enumerate(lines, call.offset)]
+            return ReadResult(call.file_path, call.offset, shown, text.count("\n") + 1 if text else 0)
+
+        return msgspec.to_builtins(await files.read(call.file_path, look))
 
     return Tool(
         name,

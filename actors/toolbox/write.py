@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from greenroom.actors.toolbox.files import FilePath, Files
 from greenroom.actors.workspace import WorkspaceManager
-from greenroom.runtime.pipeline.handling import Handling
+from greenroom.runtime.pipeline.handling import Card, Handling
 from greenroom.runtime.tools import Tool
 
 __all__ = ["WriteResult", "write_tool"]
@@ -60,8 +60,12 @@ def write_tool(workspaces: WorkspaceManager, *, name: str = "write") -> Tool:
         summary=SUMMARY,
         description=DESCRIPTION,
         parameters=Write,
-        handling=Handling(returns=WriteResult, render=_rendered),
+        handling=Handling(returns=WriteResult, render=_rendered, present_call=_card),
     )
+
+
+def _card(arguments: Any) -> Card:
+    return Card(f"write {arguments['file_path']}", arguments["content"])
 
 
 def _rendered(_arguments: Any, value: Any) -> str:

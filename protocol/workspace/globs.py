@@ -20,6 +20,9 @@ __all__ = ["Glob", "compile_glob"]
 Glob: TypeAlias = Callable[[str], bool]
 """Whether a whole path fits."""
 
+LONGEST: Final = 4096
+"""How many characters a glob may have: as many as a path (PATH_MAX of Linux)."""
+
 ALTERNATIVES: Final = 100
 """How many globs without braces one with braces may stand for."""
 
@@ -31,6 +34,8 @@ _ONE: Final = r"(?:[\ud800-\udbff][\udc00-\udfff]|[^/])"
 def compile_glob(glob: str) -> Glob:
     """What tells whether a path fits. Raises `WorkspaceError` PATTERN (context `query`) for what is no glob."""
     try:
+        if len(glob) > LONGEST:
+            raise ValueError(f"it has {len(glob):,} characters, and may have {LONGEST:,}.")
         plain = list(_expanded(glob))
         return compile_pattern(f"^(?:{'|'.join(map(_path_source, plain))})$", limit=None).matches
     except (ValueError, PatternError) as error:
@@ -51,11 +56,11 @@ def _expanded(glob: str) -> Iterator[str]:
         if parts is None:
             yield each
             done += 1
-        else:
-            before, choices, after = parts
-            line.extend(f"{before}{choice}{after}" for choice in reversed(choices))
-        if done + len(line) > ALTERNATIVES:
+            continue
+        before, choices, after = parts
+        if done + len(line) + len(choices) > ALTERNATIVES:
             raise ValueError(f"its braces stand for more than {ALTERNATIVES} globs; look for one after another.")
+        line.extend(f"{before}{choice}{after}" for choice in reversed(choices))
 
 
 def _first_braces(glob: str) -> tuple[str, list[str], str] | None:

@@ -44,6 +44,7 @@ from .actors.toolbox.relation import relation_tool
 from .actors.toolbox.report import report_tool
 from .actors.toolbox.send_message import send_message_tool
 from .actors.toolbox.subagent import subagent_tool
+from .actors.toolbox.todo_write import TodoLists, todo_write_tool
 from .actors.toolbox.workflow import agent_function, workflow_functions, workflow_tool
 from .actors.toolbox.workspace import workspace_tool
 from .actors.toolbox.write import write_tool
@@ -279,6 +280,7 @@ __all__ = [
     "TerminalError",
     "TerminalManager",
     "TerminalStore",
+    "TodoLists",
     "Tool",
     "ToolCall",
     "ToolDeadlock",
@@ -376,6 +378,7 @@ __all__ = [
     "terminal_routes",
     "thaw",
     "timeout_policy",
+    "todo_write_tool",
     "tool_function",
     "workflow_functions",
     "workflow_tool",

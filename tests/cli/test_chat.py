@@ -150,6 +150,28 @@ def test_a_call_that_the_file_wants_approved_is_asked_about(tmp_path: Path, answ
     assert "That was it." in done.out
 
 
+def test_an_agent_that_works_on_files_reads_edits_and_asks(tmp_path: Path) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    (folder / "a.txt").write_text("port 8000\n")
+    question = {"id": "port", "question": "Which port?", "options": [{"label": "8080"}, {"label": "9000"}]}
+    edit = calling("", "edit", file_path="a.txt", old_string="8000", new_string="8080")
+    turns = script(
+        tmp_path,
+        calling("", "read", file_path="a.txt"),
+        calling("I ask. ", "ask_user_question", questions=[question]),
+        edit,
+        {"content": "It is done."},
+    )
+    file = tmp_path / "greenroom.toml"
+    file.write_text(f'[workspaces]\nroots = ["{folder}"]\ntools = "files"\n[llm]\nscript = "{turns}"\n')
+    done = run("chat", "--config", str(file), stdin="go\n8080\n\n")
+    assert (done.code, done.err) == (0, "")
+    assert "Which port?" in done.out
+    assert "It is done." in done.out
+    assert (folder / "a.txt").read_text() == "port 8080\n"
+
+
 def test_what_the_model_says_cannot_steer_the_terminal(tmp_path: Path) -> None:
     done = run("chat", "--script", script(tmp_path, {"content": "a\x1b[2Jb\r\nc"}), stdin="go\n")
     assert "ab\nc\n" in done.out

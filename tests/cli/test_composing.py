@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,12 +20,14 @@ from greenroom.actors.config import read_config
 from greenroom.actors.providers import ScriptedProvider
 from greenroom.actors.system import Runtime
 from greenroom.protocol.agents import ProviderResult
-from greenroom.protocol.errors import SeamError
+from greenroom.protocol.errors import SeamError, ToolError
 from greenroom.protocol.tools import ToolCall, ToolFailure, ToolResult, ToolSuccess
 from greenroom.runtime.pipeline.handling import Handling
 from greenroom.runtime.policies import CheckedRecorder
 from greenroom.runtime.tools import Tool
 from tests.seams.installed import installed
+
+ROOT = Path(__file__).resolve().parent.parent.parent
 
 CODE = """
 from contextlib import asynccontextmanager
@@ -228,3 +231,59 @@ async def test_nobody_is_asked_where_the_file_says_never() -> None:
         result = await called(runtime)
         assert isinstance(result, ToolFailure)
         assert "by rule, not by a person" in result.error
+
+
+async def test_files_are_read_and_edited_by_tools_that_heed_what_was_seen(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("old")
+    workspaces = {"roots": [str(tmp_path)]}
+    async with open_composition(read_config({"workspaces": workspaces})) as runtime:
+        assert {tool.name for tool in runtime.tools.tools()} == {"describe", "infer", "workspace"}
+    async with open_composition(read_config({"workspaces": {**workspaces, "tools": "files"}})) as runtime:
+        names = {tool.name for tool in runtime.tools.tools()}
+        assert names == {"describe", "infer", "read", "write", "edit", "glob", "grep"}
+        unseen = await runtime.tools.execute(ToolCall("1", "write", {"file_path": "a.txt", "content": "new"}))
+        assert isinstance(unseen, ToolFailure)
+        assert "have not read" in unseen.error
+        await runtime.tools.run("read", {"file_path": "a.txt"})
+        await runtime.tools.run("write", {"file_path": "a.txt", "content": "new"})
+    assert await trio.Path(tmp_path / "a.txt").read_text() == "new"
+
+
+async def test_folders_that_the_file_names_are_no_part_of_a_workspace(tmp_path: Path) -> None:
+    for folder in (".venv", ".git", "src"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.py").write_text("x")
+    workspaces = {"roots": [str(tmp_path)], "tools": "files", "private": [".git", ".venv"]}
+    async with open_composition(read_config({"workspaces": workspaces})) as runtime:
+        assert (await runtime.tools.run("glob", {"pattern": "*.py"}))["paths"] == ["src/a.py"]
+        with pytest.raises(ToolError) as refused:
+            await runtime.tools.run("read", {"file_path": ".venv/a.py"})
+        assert refused.value.code == "FS_PATH"
+
+
+async def test_a_person_is_asked_at_the_terminal_that_the_file_names(autojump_clock: MockClock) -> None:
+    document = {"terminals": {"names": ["ann"]}, "questions": {"terminal": "ann", "timeout": 60}}
+    async with open_composition(read_config(document)) as runtime:
+        before = trio.current_time()
+        with pytest.raises(ToolError) as refused:
+            await runtime.tools.run("ask_user_question", {"questions": [{"id": "a", "question": "Why?"}]})
+        assert (refused.value.code, trio.current_time() - before) == ("ASK_ABORTED", 60)
+
+
+@pytest.mark.parametrize("several", [True, False])
+async def test_several_things_are_in_progress_if_the_file_says_so(several: bool) -> None:
+    todos = [{"content": content, "status": "in_progress"} for content in ("a", "b")]
+    async with open_composition(read_config({"todos": {"several": several}})) as runtime:
+        result = await runtime.tools.execute(ToolCall("1", "todo_write", {"todos": todos}))
+        assert isinstance(result, ToolSuccess) is several
+
+
+async def test_the_file_of_the_documentation_offers_everything_for_work_on_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "coding.md").read_text("utf-8")
+    (document,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    async with open_composition(read_config(tomllib.loads(document))) as runtime:
+        names = {tool.name for tool in runtime.tools.tools()}
+    assert names >= {"read", "write", "edit", "glob", "grep", "ask_user_question", "todo_write"}

@@ -62,6 +62,9 @@ def test_everything_unknown_is_named_at_once_with_what_was_probably_meant() -> N
         ({"journal": {}}, "CONFIG_VALUE", "data"),
         ({"workspaces": {"roots": []}}, "CONFIG_VALUE", "workspaces.roots"),
         ({"databases": {"files": {"shop": 1}}}, "CONFIG_VALUE", "databases.files"),
+        ({"workspaces": {"roots": ["."], "tools": "both"}}, "CONFIG_VALUE", "workspaces.tools"),
+        ({"questions": {"terminal": "ann"}}, "CONFIG_CONFLICT", "no terminal ann"),
+        ({"todos": {}}, "CONFIG_VALUE", "several"),
     ],
 )
 def test_what_a_key_cannot_be_is_refused_by_its_name(document: dict[str, Any], code: str, said: str) -> None:

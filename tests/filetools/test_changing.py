@@ -5,16 +5,24 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+import trio
+import trio.testing
+from trio.testing import MockClock
 
 from greenroom.actors.system import open_runtime
 from greenroom.protocol.errors import ToolError
 from greenroom.protocol.workspace import BinaryContent
 from greenroom.runtime.bus import Next
 from greenroom.runtime.file_access import EditIntent, FileObserved, Precondition, WriteIntent
+from greenroom.runtime.pipeline.approvals import ApprovalRequest, Decision
+from greenroom.runtime.pipeline.handling import Card
+from greenroom.runtime.pipeline.invocations import Invocation
+from greenroom.runtime.pipeline.verdicts import Ask, Verdict
 from tests.cancelling import Doomed, at_every_step
 from tests.filetools.conftest import Desk, Use
 
@@ -91,6 +99,29 @@ async def test_without_a_policy_a_directory_still_keeps_what_others_wrote(desk: 
     assert await desk.refused("write", file_path="a", content="x") == "FS_STALE_VERSION"
     await desk.call("read", file_path="a")
     assert (await desk.call("write", file_path="a", content="x"))["before"] == "theirs, and longer"
+
+
+async def test_whoever_has_to_approve_of_a_change_is_shown_it(desk: Desk) -> None:
+    cards: list[Card] = []
+
+    async def refuse(request: ApprovalRequest, next: Next[Decision]) -> Decision:
+        cards.append(request.card)
+        return Decision("rejected")
+
+    async def ask(call: Invocation, next: Next[Verdict]) -> Verdict:
+        return Ask()
+
+    desk.runtime.bus.on("tools/pre-execute", ask)
+    desk.runtime.bus.on("approval/request", refuse)
+    await desk.refused("write", file_path="a", content="one\n")
+    await desk.refused("edit", file_path="a", old_string="one\ntwo", new_string="1", replace_all=True)
+    await desk.refused("edit", file_path="a")
+    assert cards == [
+        Card("write a", "one\n"),
+        Card("edit a, everywhere", "- one\n- two\n+ 1"),
+        Card("edit", '{"file_path":"a"}'),
+    ]
+    assert desk.workspaces.count == 0
 
 
 # -------------------------------------------------------------------- who is asked before
@@ -173,6 +204,26 @@ async def test_a_cancelled_write_is_whole_or_not_there_and_must_be_looked_at_aga
                 assert (await desk.call("edit", "ada", file_path="a", old_string="w", new_string="t"))["after"] == "net"
 
     await at_every_step(scenario)
+
+
+async def test_who_stands_in_line_for_a_file_may_leave(desk: Desk, autojump_clock: MockClock) -> None:
+    async def slowly(intent: WriteIntent, next: Next[Precondition]) -> Precondition:
+        await trio.sleep(10)
+        return await next()
+
+    desk.runtime.bus.on("fs/write-intent", slowly)
+    desk.seed({})
+    begin = trio.current_time()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(partial(desk.call, "write", file_path="a", content="first"))
+        with trio.move_on_after(5) as waiting:
+            await trio.testing.wait_all_tasks_blocked()
+            await desk.call("write", file_path="a", content="never")
+        assert waiting.cancelled_caught
+        await desk.call("write", file_path="b", content="not in that line")
+        assert trio.current_time() - begin == 15
+        await desk.call("write", file_path="a", content="last")
+    assert (await desk.call("read", file_path="a"))["lines"][0]["text"] == "last"
 
 
 def test_a_write_that_was_acknowledged_survives_a_kill(tmp_path: Path) -> None:

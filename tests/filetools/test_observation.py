@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from greenroom.actors.system import open_runtime
 from greenroom.protocol.errors import ToolError
-from greenroom.protocol.tools import ToolCall
+from greenroom.protocol.tools import ToolCall, ToolFailure
 from greenroom.runtime.policies import observation, observation_policy
 from greenroom.runtime.restart import Restart
 from tests.filetools.conftest import Desk, Party
@@ -148,14 +148,21 @@ async def test_a_policy_that_has_ended_decides_nothing(desk: Desk) -> None:
     assert (await desk.call("write", file_path="a", content="y"))["before"] == "x"
 
 
-async def test_a_batch_of_a_model_goes_by_what_its_earlier_calls_saw(watched: Desk) -> None:
+@pytest.mark.parametrize("policy", [True, False])
+async def test_a_batch_of_a_model_goes_by_what_its_earlier_calls_saw(watched: Desk, policy: bool) -> None:
     watched.seed({"a": "x"})
     calls = [
         ToolCall("1", "read", {"file_path": "a"}),
         ToolCall("2", "edit", {"file_path": "a", "old_string": "x", "new_string": "y"}),
     ]
-    watched.runtime.pipeline.guard(lambda call: None)  # under policy, changes come one after another
-    assert [result.success for result in await watched.tools.execute(calls)] == [True, True]
+    edit = {"file_path": "a", "old_string": "y", "new_string": "z"}
+    calls += [ToolCall(str(number), "edit", edit | {"replace_all": True}) for number in (3, 4)]
+    if policy:
+        watched.runtime.pipeline.guard(lambda call: None)
+    results = await watched.tools.execute(calls)
+    assert [result.success for result in results] == [True, True, True, False]
+    assert isinstance(results[3], ToolFailure)
+    assert "is not in it" in results[3].error
 
 
 # -------------------------------------------------------------------- any order of all of it

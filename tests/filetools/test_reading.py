@@ -42,6 +42,14 @@ async def test_two_thousand_lines_are_read_at_most(desk: Desk) -> None:
         await desk.call("read", file_path="a", offset=0)
 
 
+async def test_a_large_file_is_read_without_holding_up_others(desk: Desk) -> None:
+    desk.observe()
+    desk.seed({"a": "\n" * 3_000_000 + "end"})
+    last = await desk.call("read", file_path="a", offset=3_000_001)
+    assert (last["lines"], last["totalLines"]) == ([{"number": 3_000_001, "text": "end"}], 3_000_001)
+    assert (await desk.call("edit", file_path="a", old_string="end", new_string=""))["after"] == "\n" * 3_000_000
+
+
 @pytest.mark.parametrize(
     ("text", "offset", "told"),
     [("", 1, "[The file is empty.]"), ("a\nb", 3, "[The file has 2 lines, so there is none from 3 on.]")],

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from greenroom.protocol.errors import ToolError
-from greenroom.protocol.workspace import BinaryContent
+from greenroom.protocol.workspace import BinaryContent, create_file
 from tests.filetools.conftest import Desk
 
 TREE = {
@@ -39,7 +39,22 @@ async def test_files_are_found_by_their_paths(desk: Desk, pattern: str, path: st
 
 
 @pytest.mark.parametrize(
-    "pattern", ["!*.py", "/etc/*", "../*", "[a", "{a,b", "a\\", "a//b", "src/", "[😀]", "{a,b}" * 8]
+    "pattern",
+    [
+        "!*.py",
+        "/etc/*",
+        "../*",
+        "[a",
+        "{a,b",
+        "a\\",
+        "a//b",
+        "src/",
+        "[😀]",
+        "{a,b}" * 8,
+        f"{{{',' * 4000}}}",
+        "a" * 5000,
+    ],
+    ids=lambda pattern: pattern[:8],
 )
 async def test_what_is_no_glob_is_refused_with_a_way_out(desk: Desk, pattern: str) -> None:
     desk.seed({**TREE})
@@ -90,6 +105,10 @@ async def test_250_lines_are_shown_and_too_many_are_refused(desk: Desk) -> None:
     *shown, notice = (await desk.shown("grep", pattern="x")).split("\n")
     assert (len(shown), notice) == (250, "[250 of 300 lines are shown: be more exact.]")
     assert await desk.refused("grep", pattern="y") == "SEARCH_RAW_OUTPUT_OVERFLOW"
+    desk.workspaces.add("large", [create_file("a", f"{'x' * 900_000}\n" * 5)])
+    desk.workspaces.switch("large")
+    assert await desk.refused("grep", pattern="x") == "SEARCH_RAW_OUTPUT_OVERFLOW"
+    desk.workspaces.switch("w")
     assert (await desk.shown("grep", pattern="z$")).endswith("[... line cut: it has 3,000 characters]")
 
 

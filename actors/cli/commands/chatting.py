@@ -78,9 +78,11 @@ async def chat(
     """
     prompts = choose_prompts()
     file = Config(terminals=TerminalsTable(timeout=0)) if config is None else await read_settings(config)
+    coding = file.workspaces is not None and file.workspaces.tools == "files"
     settings = override(
         file,
         terminals={"names": list(dict.fromkeys((*file.terminals.names, YOU)))},
+        questions={"terminal": YOU if coding and file.questions is None else None},
         approvals={"terminal": file.approvals.terminal or YOU},
         llm={"provider": provider, "model": model, "base_url": base_url, "script": script},
         agent_loop={"limit": limit, "system": system},
