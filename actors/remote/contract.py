@@ -43,6 +43,14 @@ class Contract(NamedTuple):
     """The docstring."""
 
 
+class _Repeatable(Keyed, frozen=True, kw_only=True):
+    """Base of the arguments of a method that may be carried out once more."""
+
+    @property
+    def repeatable(self) -> bool:
+        return True
+
+
 def check_segment(what: str, text: object) -> None:
     """Raise ConfigError REMOTE for a namespace or a method's name that no URL and no identifier could hold."""
     if not isinstance(text, str) or _SEGMENT.fullmatch(text) is None:
@@ -53,9 +61,11 @@ def check_segment(what: str, text: object) -> None:
         )
 
 
-def method_contract(owner: type, function: Callable[..., Any], endpoint: str, lookups: Lookups) -> Contract:
+def method_contract(
+    owner: type, function: Callable[..., Any], endpoint: str, lookups: Lookups, *, repeatable: bool = False
+) -> Contract:
     """The contract of a method. Raises ConfigError REMOTE for one that cannot be called from outside."""
-    return _method_contract(owner, function, endpoint, lookups.wires)
+    return _method_contract(owner, function, endpoint, lookups.wires, _Repeatable if repeatable else Keyed)
 
 
 def stream_contract(owner: type, function: Callable[..., Any], endpoint: str, lookups: Lookups) -> Contract:
@@ -65,11 +75,13 @@ def stream_contract(owner: type, function: Callable[..., Any], endpoint: str, lo
 
 # Every runtime offers services of the same classes, and making their structs takes as long as all the rest of it.
 @lru_cache(maxsize=512)
-def _method_contract(owner: type, function: Callable[..., Any], endpoint: str, wires: Wires) -> Contract:
+def _method_contract(
+    owner: type, function: Callable[..., Any], endpoint: str, wires: Wires, keyed: type[Keyed]
+) -> Contract:
     reader = _Reader(owner, function, endpoint, wires)
     if not inspect.iscoroutinefunction(function):
         raise reader.refusal("is not an async method (`async def` with `self`)")
-    return reader.contract(reader.result())
+    return reader.contract(reader.result(), keyed)
 
 
 @lru_cache(maxsize=512)
@@ -116,7 +128,7 @@ class _Reader:
             raise self.refusal("does not say what it returns: annotate it, with `-> None` if it returns nothing")
         return self._hints["return"]
 
-    def contract(self, result: Any) -> Contract:
+    def contract(self, result: Any, keyed: type[Keyed] = Keyed) -> Contract:
         fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
         looked_up: dict[str, type[Any]] = {}
         members: dict[str, str] = {}
@@ -137,7 +149,7 @@ class _Reader:
         self._require_json(result, "gives back what JSON cannot say")
         arguments = self._struct(fields, Params)
         about = inspect.getdoc(self._function) or ""
-        return Contract(arguments, self._struct(fields, Keyed), looked_up, members, result, about)
+        return Contract(arguments, self._struct(fields, keyed), looked_up, members, result, about)
 
     def _read(self, parameter: inspect.Parameter) -> tuple[str, Any, type[Any] | None]:
         """The member that stands for a parameter, its type, and the class that it is an id of, if it is one."""

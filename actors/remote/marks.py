@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
-__all__ = ["METHOD_MARK", "STREAM_MARK", "remote", "remote_stream"]
+__all__ = ["METHOD_MARK", "STREAM_MARK", "Marked", "remote", "remote_stream"]
 
 M = TypeVar("M", bound=Callable[..., Awaitable[Any]])
 S = TypeVar("S", bound=Callable[..., AsyncIterator[Any]])
@@ -14,14 +14,23 @@ METHOD_MARK: Final = "__greenroom_remote__"
 STREAM_MARK: Final = "__greenroom_remote_stream__"
 
 
-def remote(name: str) -> Callable[[M], M]:
+class Marked(NamedTuple):
+    """What a method was marked with."""
+
+    name: object
+    repeatable: bool = False
+
+
+def remote(name: str, *, repeatable: bool = False) -> Callable[[M], M]:
     """Let the decorated async method be called from outside, as `<namespace>/<name>`, once its service is added.
 
-    Its annotations are the contract: `RemoteServices.add` reads them, and refuses what no caller could keep to.
+    Its annotations are the contract: `RemoteServices.add` reads them, and refuses what no caller could keep to. A
+    `repeatable` method does the same when it is carried out once more, such as one that only looks: a call of it whose
+    outcome got lost, since the server has begun anew, is carried out again, where any other is refused with OUTCOME.
     """
 
     def mark(method: M) -> M:
-        setattr(method, METHOD_MARK, name)
+        setattr(method, METHOD_MARK, Marked(name, repeatable))
         return method
 
     return mark
@@ -36,7 +45,7 @@ def remote_stream(name: str) -> Callable[[S], S]:
     """
 
     def mark(method: S) -> S:
-        setattr(method, STREAM_MARK, name)
+        setattr(method, STREAM_MARK, Marked(name))
         return method
 
     return mark

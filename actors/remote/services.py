@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar, final
 from greenroom.actors.remote.contract import check_segment, method_contract, stream_contract
 from greenroom.actors.remote.endpoint import Endpoint, StreamEndpoint
 from greenroom.actors.remote.lookups import Lookups
-from greenroom.actors.remote.marks import METHOD_MARK, STREAM_MARK
+from greenroom.actors.remote.marks import METHOD_MARK, STREAM_MARK, Marked
 from greenroom.protocol.errors import ConfigError, RemoteError
 from greenroom.protocol.rpc import OWN_NAMESPACES
 
@@ -64,12 +64,12 @@ class RemoteServices:
         streams: dict[str, StreamEndpoint] = {}
         owner = type(service)
         for function, member in _members(owner):
-            if (mark := getattr(function, METHOD_MARK, None)) is not None:
-                name = _name(namespace, owner, mark, methods, self._methods)
-                contract = method_contract(owner, function, name, self.lookups)
+            if (marked := _mark(function, METHOD_MARK)) is not None:
+                name = _name(namespace, owner, marked, methods, self._methods)
+                contract = method_contract(owner, function, name, self.lookups, repeatable=marked.repeatable)
                 methods[name] = Endpoint(name, getattr(service, member), contract, self.lookups)
-            if (mark := getattr(function, STREAM_MARK, None)) is not None:
-                name = _name(namespace, owner, mark, streams, self._streams)
+            if (marked := _mark(function, STREAM_MARK)) is not None:
+                name = _name(namespace, owner, marked, streams, self._streams)
                 contract = stream_contract(owner, function, name, self.lookups)
                 streams[name] = StreamEndpoint(name, getattr(service, member), contract, self.lookups)
         if not methods and not streams:
@@ -117,9 +117,14 @@ def _members(owner: type) -> Iterator[tuple[Any, str]]:
             yield function, name
 
 
-def _name(namespace: str, owner: type, mark: object, own: dict[str, Any], others: dict[str, Any]) -> str:
-    check_segment(f"A method of {owner.__name__}", mark)
-    name = f"{namespace}/{mark}"
+def _mark(function: Any, which: str) -> Marked | None:
+    found: Marked | None = getattr(function, which, None)
+    return found
+
+
+def _name(namespace: str, owner: type, marked: Marked, own: dict[str, Any], others: dict[str, Any]) -> str:
+    check_segment(f"A method of {owner.__name__}", marked.name)
+    name = f"{namespace}/{marked.name}"
     if name in own or others.get(name) is not None:
         raise ConfigError(
             "REMOTE",

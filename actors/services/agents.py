@@ -38,13 +38,13 @@ class AgentService:
     def __init__(self, agents: AgentManager) -> None:
         self._agents = agents
 
-    @remote("list")
+    @remote("list", repeatable=True)
     async def list(self) -> tuple[AgentInfo, ...]:
         """Which agents there are, in the order in which they were added."""
         await trio.lowlevel.checkpoint()
         return tuple(map(_info, self._agents.agents()))
 
-    @remote("show")
+    @remote("show", repeatable=True)
     async def show(self, agent: Agent) -> AgentInfo:
         """One agent as it stands."""
         await trio.lowlevel.checkpoint()

@@ -40,13 +40,13 @@ class JobService:
         """The job of that id, whosever it is."""
         return next((job for job in self._jobs.jobs() if job.id == id), None)
 
-    @remote("list")
+    @remote("list", repeatable=True)
     async def list(self) -> tuple[JobInfo, ...]:
         """All jobs that are known, in the order of their start."""
         await trio.lowlevel.checkpoint()
         return tuple(map(_info, self._jobs.jobs()))
 
-    @remote("show")
+    @remote("show", repeatable=True)
     async def show(self, job: Job) -> JobInfo:
         """One job as it stands."""
         await trio.lowlevel.checkpoint()

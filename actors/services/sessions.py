@@ -42,12 +42,12 @@ class SessionService:
         self._sessions = sessions
         self._bus = bus
 
-    @remote("list")
+    @remote("list", repeatable=True)
     async def list(self) -> tuple[SessionHeader, ...]:
         """The headers of all sessions, open ones and kept ones, by id."""
         return tuple(await self._sessions.list())
 
-    @remote("read")
+    @remote("read", repeatable=True)
     async def read(
         self,
         session: str,

@@ -77,7 +77,7 @@ class Releases:
         self.started.append(version if isinstance(channel, UnsetType) else f"{version} {channel.name}")
         return Signed(version, project.name)
 
-    @remote("count")
+    @remote("count", repeatable=True)
     async def count(self) -> int:
         """How many were started."""
         await trio.lowlevel.checkpoint()

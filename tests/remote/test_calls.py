@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 import trio
 
 from greenroom.actors.client import connect
-from greenroom.actors.gateway import Access, AccessToken, GatewayLimits, SocketLimits
+from greenroom.actors.gateway import Access, AccessToken, GatewayLimits, SocketLimits, read_tokens
 from greenroom.protocol.access import EVERYTHING, Grants
 from greenroom.protocol.errors import ConfigError, GreenroomError, RemoteError
 from tests.gateway.conftest import Site, peer, site_with, until
@@ -210,6 +211,19 @@ async def test_a_token_reaches_the_methods_that_it_grants() -> None:
         assert refused.value.context["known"] == ["release/count"]
 
 
+def test_a_file_of_tokens_grants_remote_methods_by_name_and_none_where_it_says_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "tokens.toml"
+    file.write_text(f'[old]\ntoken_sha256 = "{"0" * 64}"\ntools = ["*"]\n', "utf-8")
+    (old,) = read_tokens(file)
+    assert not old.grants.may_reach("release/start")
+    file.write_text(f'[new]\ntoken_sha256 = "{"0" * 64}"\nremote = ["release/*", "agent/list"]\n', "utf-8")
+    (new,) = read_tokens(file)
+    reached = [
+        name for name in ("release/start", "agent/list", "agent/post", "releases/x") if new.grants.may_reach(name)
+    ]
+    assert reached == ["release/start", "agent/list"]
+
+
 @pytest.mark.parametrize("headers", [{}, {"authorization": "Bearer wrong"}, {"authorization": f"Basic {ROOT}"}])
 async def test_without_a_valid_token_nothing_is_told(headers: dict[str, str]) -> None:
     async with guarded("*") as (site, _), raw(site.gateway.port) as connection:
@@ -362,6 +376,20 @@ async def test_a_call_with_a_key_is_done_once_and_outlives_its_connection(releas
         assert wrong["error"]["data"]["code"] == "KEY"
         assert wrong["error"]["data"]["endpoint"] == "release/start"
     assert service.ended == []
+
+
+async def test_a_call_of_which_nothing_is_known_is_carried_out_again_only_if_that_does_no_harm(
+    releases: Offered,
+) -> None:
+    site, service = releases
+    lost = {"key": "lost", "again": True, "visit": "before the server began anew"}
+    async with peer(site.url) as caller:
+        await caller.result("rpc/hello", {"client": "a-client-of-its-own"})
+        assert await caller.result("release/count", lost) == 0
+        refused = await caller.call("release/start", {**GOOD, **lost, "key": "other"})
+        assert refused["error"]["data"]["code"] == "OUTCOME"
+        assert refused["error"]["data"]["endpoint"] == "release/start"
+    assert service.started == []
 
 
 async def test_a_key_needs_a_hello_and_is_no_argument_of_a_post(releases: Offered) -> None:
