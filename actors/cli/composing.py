@@ -18,6 +18,7 @@ from greenroom.actors.cli.services import offer_services_of
 from greenroom.actors.config import Config, Credentials, QuestionsTable, load_config
 from greenroom.actors.gateway import Access, AccessToken, Gateway, GatewayLimits, Mount, read_tokens
 from greenroom.actors.providers.settings import ModelSettings
+from greenroom.actors.session import JsonlPersistence
 from greenroom.actors.system import Runtime, open_runtime
 from greenroom.actors.toolbox.ask_user_question import ask_user_question_tool
 from greenroom.actors.toolbox.todo_write import TodoLists, todo_write_tool
@@ -43,9 +44,13 @@ async def open_composition(config: Config, *, recorded: bool = True) -> AsyncGen
     """
     module = None if config.workflows.functions is None else import_behaviours(config.workflows.functions)
     data = None if config.journal is None or not recorded else config.journal.data
+    logs = config.sessions if recorded else None
+    kept = None if logs is None else JsonlPersistence(logs.root, project=logs.project)
     timeout = config.terminals.timeout or None
     async with open_providers(config) as providers:
-        async with open_runtime(data=data, timeout=timeout, cap=config.terminals.cap, tune_gc=True) as runtime:
+        async with open_runtime(
+            data=data, session_persistence=kept, timeout=timeout, cap=config.terminals.cap, tune_gc=True
+        ) as runtime:
             for name in config.terminals.names:
                 runtime.terminals.add(name)
             if module is not None:

@@ -30,6 +30,7 @@ __all__ = [
     "RepeatsTable",
     "RetryTable",
     "SecretRef",
+    "SessionsTable",
     "SpillTable",
     "TerminalsTable",
     "TimeoutTable",
@@ -87,6 +88,15 @@ class JournalTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     data: Name
     """The file that durable asks, runs and their events are recorded in; it is made if there is none."""
+
+
+class SessionsTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The logs of agents as JSONL files. Without this table they are in the journal, or in memory if there is none."""
+
+    root: Name
+    """The folder beneath which each agent's log has a file; it is made if there is none."""
+    project: Name = "default"
+    """What the logs belong to: a folder of its own beneath `root`."""
 
 
 class WorkflowsTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -292,6 +302,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     gateway: GatewayTable = GatewayTable()
     terminals: TerminalsTable = TerminalsTable()
     journal: JournalTable | None = None
+    sessions: SessionsTable | None = None
     workflows: WorkflowsTable = WorkflowsTable()
     remote: RemoteTable = RemoteTable()
     workspaces: WorkspacesTable | None = None
@@ -311,6 +322,7 @@ TABLES: Final[dict[str, type[Struct]]] = {
     "gateway": GatewayTable,
     "terminals": TerminalsTable,
     "journal": JournalTable,
+    "sessions": SessionsTable,
     "workflows": WorkflowsTable,
     "remote": RemoteTable,
     "workspaces": WorkspacesTable,

@@ -18,6 +18,7 @@ from greenroom.actors.agent import Agent
 from greenroom.actors.cli.composing import open_composition
 from greenroom.actors.config import read_config
 from greenroom.actors.providers import ScriptedProvider
+from greenroom.actors.session import JsonlPersistence
 from greenroom.actors.system import Runtime
 from greenroom.protocol.agents import ProviderResult
 from greenroom.protocol.errors import SeamError, ToolError
@@ -122,6 +123,19 @@ async def test_no_more_calls_of_a_batch_run_at_a_time_than_the_file_says(autojum
         await runtime.tools.execute([ToolCall(str(n), "t", {"n": n}) for n in range(7)])
         assert most == 3
         assert isinstance(runtime.pipeline.recorder, CheckedRecorder)
+
+
+async def test_the_logs_of_agents_go_where_the_file_says(tmp_path: Path) -> None:
+    document = {"sessions": {"root": str(tmp_path / "logs"), "project": "a/b"}, "policies": {"invariants": True}}
+    async with open_composition(read_config(document)) as runtime:
+        session = await runtime.sessions.open("ada")
+        calling = ProviderResult("", tools=(ToolCall("1", "t", {}),))
+        tools = [Tool("t", lambda _: "done")]
+        agent = Agent(ScriptedProvider([calling, ProviderResult("Seen.")]), session=session, tools=tools)
+        await runtime.agents.add(agent).generate()
+    kept = await JsonlPersistence(tmp_path / "logs", project="a/b").read("ada")
+    assert kept is not None
+    assert [event.type for event in kept.events].count("tool/result") == 1
 
 
 async def test_what_is_large_goes_where_the_file_says_and_a_second_store_is_refused(tmp_path: Path) -> None:

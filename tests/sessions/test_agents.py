@@ -45,6 +45,21 @@ def tools(*names: str, concurrent: bool = False) -> list[Tool]:
     return list(map(named, names))
 
 
+class Disk(MemoryPersistence):
+    """One that outlives the process, and may be full."""
+
+    durable = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.full = False
+
+    async def append(self, header: SessionHeader, events: Sequence[SessionEvent]) -> None:
+        if self.full:
+            raise OSError("no space left")
+        await super().append(header, events)
+
+
 async def test_a_turn_is_logged_from_its_beginning_to_its_end(desk: Desk) -> None:
     agent = await desk.agent(calling("look", "look"), DONE, tools=tools("look"))
     assert (await agent.generate()).content == "done"
@@ -277,11 +292,13 @@ async def test_a_stopped_batch_has_a_result_for_each_call_also_for_those_that_ne
     ]
 
 
+@pytest.mark.parametrize("durable", [False, True])
 async def test_a_run_that_is_cancelled_at_any_step_leaves_a_log_that_needs_no_repair(
-    autojump_clock: trio.testing.MockClock,
+    autojump_clock: trio.testing.MockClock, durable: bool
 ) -> None:
     async def scenario(doomed: Doomed) -> None:
-        async with open_runtime() as runtime:
+        disk = Disk() if durable else MemoryPersistence()
+        async with open_runtime(session_persistence=disk) as runtime:
             desk = Desk(runtime)
             inner = greenroom.ToolManager()
             inner.add(tools("look"))
@@ -298,6 +315,9 @@ async def test_a_run_that_is_cancelled_at_any_step_leaves_a_log_that_needs_no_re
             roles = [message.role for message in again.history()]
             assert roles.count("tool") in (0, 2)
             assert desk.recorder.open == 0
+        kept = await disk.read("a")
+        assert kept is not None
+        assert tuple(kept.events) == log.events(), "what was logged is kept"
 
     await at_every_step(scenario)
 
@@ -436,21 +456,6 @@ async def test_a_session_that_is_disposed_of_in_a_turn_ends_the_run_with_an_erro
     assert agent.status == "error"
     again = await desk.runtime.sessions.open("a")
     assert [event.type for event in again.events()][-3:] == ["tool/result", "step/end", "turn/end"]
-
-
-class Disk(MemoryPersistence):
-    """One that outlives the process, and may be full."""
-
-    durable = True
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.full = False
-
-    async def append(self, header: SessionHeader, events: Sequence[SessionEvent]) -> None:
-        if self.full:
-            raise OSError("no space left")
-        await super().append(header, events)
 
 
 async def test_no_tool_runs_and_no_model_is_asked_while_the_record_cannot_be_kept(
