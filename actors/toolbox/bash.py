@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -12,6 +12,7 @@ import msgspec
 import trio
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from greenroom.actors.agent import Agent
 from greenroom.actors.job import job_owner
 from greenroom.actors.process import GRACE, run_command, scrubbed
 from greenroom.protocol.errors import ProcessError
@@ -68,6 +69,8 @@ def bash_tool(
     root: str | os.PathLike[str] | None = None,
     env: Mapping[str, str] | None = None,
     spill: LocalSpill | None = None,
+    home: str | os.PathLike[str] | None = None,
+    session_log: Callable[[str], str | os.PathLike[str]] | None = None,
     grace: float = GRACE,
     name: str = "bash",
 ) -> Tool:
@@ -78,6 +81,10 @@ def bash_tool(
     those are left out that may be secret. `spill` keeps long output (default: a private folder of the system's for
     temporary files), `grace` is how many seconds a command has between SIGTERM and SIGKILL. With a `background`
     (`runtime.jobs`) it can go on as a job, which is killed in the same way.
+
+    A command of an agent finds that one's id in `GREENROOM_SESSION_ID`; with `session_log` (`JsonlPersistence.path`)
+    the file of its session in `GREENROOM_SESSION_LOG`, if it has one; and `home`, where greenroom keeps what it keeps,
+    in `GREENROOM_HOME`. Whatever of that name is around greenroom itself is another's.
 
     It raises `ToolError` TOOL for arguments that are none, and ProcessError: WORKDIR, SPAWN. A cancelled call, and one
     that is stopped, ends once nothing of its command is left.
@@ -91,10 +98,9 @@ def bash_tool(
             job.write("")  # it is read as it comes
             job.on_kill(abort.set)
         timeout = call.timeout_ms / 1000 if call.timeout_ms is not UNSET else None if job is not None else TIMEOUT
-        session = {} if agent is None else {"GREENROOM_SESSION_ID": agent.id}
         result = await run_command(
             (shell, "-c", call.command),
-            env=scrubbed(os.environ, {**session, **(env or {})}),
+            env=scrubbed(os.environ, {**_about(agent, home, session_log), **(env or {})}),
             cwd=await trio.to_thread.run_sync(_folder, root, "." if call.workdir is UNSET else call.workdir),
             timeout=timeout,
             abort=abort,
@@ -121,6 +127,20 @@ def bash_tool(
             present_call=lambda args: Card(args["description"], args["command"]),
         ),
     )
+
+
+def _about(
+    agent: Agent | None,
+    home: str | os.PathLike[str] | None,
+    session_log: Callable[[str], str | os.PathLike[str]] | None,
+) -> dict[str, str]:
+    """What a command is told of whoever runs it."""
+    told = {} if home is None else {"GREENROOM_HOME": os.fspath(home)}
+    if agent is not None:
+        told["GREENROOM_SESSION_ID"] = agent.id
+        if agent.session is not None and session_log is not None:
+            told["GREENROOM_SESSION_LOG"] = os.fspath(session_log(agent.id))
+    return told
 
 
 def _folder(root: str | os.PathLike[str] | None, workdir: str) -> Path:

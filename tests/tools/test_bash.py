@@ -14,6 +14,7 @@ import trio.testing
 
 from greenroom.actors.agent import Agent
 from greenroom.actors.providers import ScriptedProvider
+from greenroom.actors.session import JsonlPersistence
 from greenroom.actors.system import Runtime, open_runtime
 from greenroom.actors.toolbox import bash_tool, job_kill_tool, job_list_tool, job_output_tool
 from greenroom.protocol.agents import MessageInput, ProviderResult
@@ -119,16 +120,22 @@ async def test_secrets_do_not_reach_a_command(runtime: Runtime, monkeypatch: pyt
     assert {"GREENROOM_SHELL=1", "TERM=dumb", "NO_COLOR=1"} <= set(told.splitlines())
 
 
-async def test_a_command_of_an_agent_knows_whose_it_is(tmp_path: Path) -> None:
-    tool = bash_tool(env={"MY_TOKEN": "meant"})
-    call = ToolCall("1", "bash", {"command": "echo $GREENROOM_SESSION_ID $MY_TOKEN", "description": "Who?"})
-    async with open_runtime() as runtime:
-        script = [ProviderResult("", tools=(call,)), ProviderResult("Seen.")]
-        agent = runtime.agents.add(Agent(ScriptedProvider(script), id="ada", tools=[tool]))
-        agent.context.messages.add(MessageInput("user", "Look."))
-        await agent.generate()
-        (answer,) = [each.content for each in agent.context.messages.view() if each.role == "tool"]
-    assert "ada meant" in answer
+async def test_a_command_of_an_agent_knows_whose_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GREENROOM_HOME", "another")
+    logs = JsonlPersistence(tmp_path)
+    tool = bash_tool(env={"MY_TOKEN": "meant"}, home=tmp_path, session_log=logs.path)
+    told = "echo $GREENROOM_HOME $GREENROOM_SESSION_ID $GREENROOM_SESSION_LOG $MY_TOKEN."
+    call = ToolCall("1", "bash", {"command": told, "description": "Who?"})
+    async with open_runtime(session_persistence=logs) as runtime:
+        for session in (None, await runtime.sessions.open("ada")):
+            script = [ProviderResult("", tools=(call,)), ProviderResult("Seen.")]
+            agent = Agent(ScriptedProvider(script), id="ada", session=session, tools=[tool])
+            runtime.agents.add(agent).context.messages.add(MessageInput("user", "Look."))
+            await agent.generate()
+            (answer,) = [each.content for each in agent.context.messages.view() if each.role == "tool"]
+            log = "" if session is None else f"{logs.path('ada')} "
+            assert f"{tmp_path} ada {log}meant." in answer
+            await runtime.agents.remove("ada")
 
 
 # -------------------------------------------------------------------- the end of what it has started
