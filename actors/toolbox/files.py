@@ -180,7 +180,8 @@ class Files:
                 raise editing.modality(path, before)
             _check(path, before, precondition)
             after = make(before)
-            refuse_halves(path, after.text or "")
+            for file in (before, after):  # both are told: nothing is done before it is known that they can be
+                refuse_halves(path, (file and file.text) or "")
             earlier.append(None if before is None else before.text)
             return after
 

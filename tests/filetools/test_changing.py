@@ -84,9 +84,10 @@ async def test_bytes_in_memory_are_not_written_over(desk: Desk) -> None:
     assert await desk.refused("edit", file_path="pic.png", old_string="x", new_string="y") == "FS_NOT_TEXT"
 
 
-async def test_an_edit_that_would_leave_half_a_character_is_refused(desk: Desk) -> None:
+async def test_a_change_that_could_not_be_told_is_not_made(desk: Desk) -> None:
     desk.seed({"a": "x\ud83d"})
     assert await desk.refused("edit", file_path="a", old_string="x", new_string="y") == "SURROGATE"
+    assert await desk.refused("write", file_path="a", content="whole") == "SURROGATE"
     workspace = desk.workspaces.active
     assert workspace is not None
     assert await workspace.read("a") == "x\ud83d"
