@@ -223,7 +223,7 @@ def _failed(error: TerminalError | FormError, to: str) -> NoReturn:
     if error.code in ("ABANDONED", "EXPIRE"):
         raise ToolError(
             "ASK_ABORTED",
-            f"Nobody answered: {error.message} Go on without, or ask again later.",
+            f"{error.message} Go on without, or ask again later.",
             {**error.context, "to": to},
         ) from error
     if error.code in ("TARGET", "LIMIT", "DESTROYED"):
