@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, cast
 
 from greenroom.protocol.jobs import Ending
 from greenroom.protocol.schemas import Refusal, Schema
@@ -74,6 +74,7 @@ def wanted(args: Any) -> tuple[bool | Refusal, Any]:
     """
     if not isinstance(args, dict) or FLAG not in args:
         return False, args
-    reading = _READING.parse({FLAG: args[FLAG]})
-    rest = {name: value for name, value in args.items() if name != FLAG}
+    given = cast("dict[str, Any]", args)
+    reading = _READING.parse({FLAG: given[FLAG]})
+    rest = {name: value for name, value in given.items() if name != FLAG}
     return (reading if isinstance(reading, Refusal) else bool(reading[FLAG])), rest

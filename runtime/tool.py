@@ -163,7 +163,7 @@ class Tool:
                 return self.handling.rendered(args, value)
             return value if isinstance(value, str) else compact(value)
 
-        label = args.get("description") if isinstance(args, dict) else None
+        label = cast("dict[str, Any]", args).get("description") if isinstance(args, dict) else None
         return {"jobId": await background.begin(self.name, label if isinstance(label, str) else self.name, run)}
 
     async def _execute_in_time(self, args: Any, caller: object) -> Any:
