@@ -95,7 +95,7 @@ class _Api:
         try:
             if not self._access.admits(caller):
                 return text_response(401, REFUSAL, ("WWW-Authenticate", "Bearer"))
-            params = endpoint.read(_arguments(body, endpoint.name), endpoint.contract.arguments)
+            params = endpoint.read(_arguments(body), endpoint.contract.arguments)
             value = await self._while_wanted(request, caller, lambda: endpoint(params), endpoint.name)
             if len(value) > LARGEST:
                 raise too_large(len(value))
@@ -139,7 +139,7 @@ async def _cancel_after(wait: Callable[[], Awaitable[None]], scope: trio.CancelS
     scope.cancel()
 
 
-def _arguments(body: bytes, name: str) -> msgspec.Raw:
+def _arguments(body: bytes) -> msgspec.Raw:
     """The `args` of a body. Raises RemoteError `gateway/input-invalid` if it holds anything else, or is no JSON."""
     try:
         return _BODY.decode(body).args

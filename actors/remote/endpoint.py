@@ -123,7 +123,7 @@ class Endpoint(_Bound):
     """A remote method. Made by `RemoteServices.add`."""
 
     async def __call__(self, params: msgspec.Struct) -> msgspec.Raw:
-        """Look up what is to be looked up, call the method, and give its result as JSON.
+        """Look up what is to be looked up, call the method, and give its result as JSON. It has no deadline of its own.
 
         Raises RemoteError: the method's own, or of the boundary (see there). Cancelled: so is the method; what it
         raises then counts as its cancellation, and what it returns is its result.

@@ -177,7 +177,6 @@ async def test_a_client_that_hangs_in_the_middle_of_its_body_is_given_up() -> No
         assert (await connection.response("POST")).status == 408
         await connection.ended()
         assert service.started == []
-    await trio.lowlevel.checkpoint()
 
 
 async def test_the_system_asks_after_a_client_that_waits_and_is_told_nothing(releases: Offered) -> None:
