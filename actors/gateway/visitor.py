@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final, final
 
@@ -33,9 +34,10 @@ KEPT_BYTES: Final = 4 << 20
 class KeptCall:
     """A call with a key: what it was, those who wait for it now, and its outcome once there is one."""
 
-    __slots__ = ("digest", "done_at", "error", "method", "result", "scope", "size", "waiting")
+    __slots__ = ("digest", "done_at", "error", "key", "method", "result", "scope", "size", "waiting")
 
-    def __init__(self, method: str, digest: bytes) -> None:
+    def __init__(self, key: str, method: str, digest: bytes) -> None:
+        self.key = key
         self.method = method
         self.digest = digest
         """Of its params, which may be large and are not needed again."""
@@ -93,6 +95,10 @@ class Visitor(Actor):
         """Outcomes were dropped, so that an unknown call may have been carried out."""
         self._sessions: set[Session] = set()
         self._calls: dict[str, KeptCall] = {}
+        self._ended: deque[KeptCall] = deque()
+        """Those of them that have ended, in the order in which they did."""
+        self._ended_size = 0
+        """Bytes that their outcomes take together."""
         self._away = trio.CancelScope()
         self._early: list[tuple[KeptCall, Callable[[], Awaitable[object]], str]] = []
         """Calls that came in the very step in which the client became known, before it runs."""
@@ -167,13 +173,13 @@ class Visitor(Actor):
         Raises RpcError: BUSY with as many under way as there may be, SHUTDOWN if the server is about to end.
         """
         most = self._limits.calls
-        if sum(kept.done_at is None for kept in self._calls.values()) >= most:
+        if len(self._calls) - len(self._ended) >= most:
             raise RpcError(
                 "BUSY",
                 f"This client has {most} calls under way, as many as it may. Wait until one has ended.",
                 {"most": most},
             )
-        kept = KeptCall(call.method, _digest(params))
+        kept = KeptCall(params.key or "", call.method, _digest(params))
         name = f"{self.ref.path} {call.method}"
         try:
             if self.ref.state == "starting":
@@ -183,7 +189,7 @@ class Visitor(Actor):
         except (ActorError, RuntimeError):  # it takes no work any more
             raise RpcError("SHUTDOWN", "The server stops before the call began; call again when it is back.") from None
         kept.waiting.append(call)
-        self._calls[params.key or ""] = kept
+        self._calls[kept.key] = kept
         return kept
 
     async def _run(self, kept: KeptCall, function: Callable[[], Awaitable[Any]]) -> None:
@@ -197,6 +203,8 @@ class Visitor(Actor):
         if kept.scope.cancelled_caught:
             failure = RpcError("CANCELLED", f"The call of {kept.method} was cancelled.", {"method": kept.method})
         kept.end(outcome, failure)
+        self._ended.append(kept)
+        self._ended_size += kept.size
         waiting, kept.waiting = kept.waiting, []
         for call in waiting:
             kept.answer(call)
@@ -204,14 +212,15 @@ class Visitor(Actor):
     def _prune(self) -> None:
         """Forget outcomes that have been kept long enough, and the oldest of too many."""
         old = trio.current_time() - self._limits.kept_for
-        ended = [(kept.done_at, key, kept.size) for key, kept in self._calls.items() if kept.done_at is not None]
-        ended.sort(reverse=True)
-        size = 0
-        for number, (done_at, key, more) in enumerate(ended):
-            size += more
-            if done_at < old or number >= KEPT or (size > KEPT_BYTES and number > 0):
-                del self._calls[key]
-                self._forgot = True
+        while self._ended and (
+            (self._ended[0].done_at or 0.0) < old
+            or len(self._ended) > KEPT
+            or (self._ended_size > KEPT_BYTES and len(self._ended) > 1)
+        ):
+            kept = self._ended.popleft()
+            self._ended_size -= kept.size
+            del self._calls[kept.key]
+            self._forgot = True
 
 
 def _digest(params: Keyed) -> bytes:
