@@ -110,7 +110,7 @@ def bash_tool(
             heard=None if job is None else job.write,
         )
         if job is not None:
-            job.note(_manner(result), ending=_ending(result))
+            job.note(_manner(result, abort.reason), ending=_ending(result))
         value: dict[str, Any] = msgspec.to_builtins(result)
         return value
 
@@ -163,12 +163,12 @@ def _folder(root: str | os.PathLike[str] | None, workdir: str) -> Path:
     return folder
 
 
-def _manner(result: CommandResult) -> str:
-    """How it ended, in words."""
+def _manner(result: CommandResult, reason: str | None = None) -> str:
+    """How it ended, in words; `reason` is why it was aborted."""
     manner = f"exit code {result.exit_code}" if result.signal is None else f"ended by {result.signal}"
     if result.timed_out and result.timeout_ms is not None:
         return f"its {result.timeout_ms / 1000:g} s were over: {manner}"
-    return f"it was told to end: {manner}" if result.aborted else manner
+    return f"{reason or 'it was told to end'}: {manner}" if result.aborted else manner
 
 
 def _ending(result: CommandResult) -> Ending:

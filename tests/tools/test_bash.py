@@ -235,7 +235,7 @@ async def test_a_job_that_is_killed_says_by_what_and_one_whose_time_is_over_has_
     asked = await runtime.tools.run("job_kill", {"job_id": "bash-1", "reason": "not needed"})
     assert asked["outcome"] == "cancellation-requested"
     over = await output(runtime, "bash-1", wait=True)
-    assert (over["job"]["status"], over["job"]["detail"]) == ("killed", "it was told to end: ended by SIGTERM")
+    assert (over["job"]["status"], over["job"]["detail"]) == ("killed", "not needed: ended by SIGTERM")
     await bash(runtime, "exec sleep 60", run_in_background=True, timeoutMs=50)
     over = await output(runtime, "bash-2", wait=True)
     assert (over["job"]["status"], over["job"]["detail"]) == ("failed", "its 0.05 s were over: ended by SIGTERM")
