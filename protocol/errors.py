@@ -263,7 +263,7 @@ class SessionError(GreenroomError):
     SESSION_NOT_FOUND (nothing of that id is stored), SESSION_NOT_LIVE (it is stored, and not open),
     SESSION_ALREADY_EXISTS; forking: INVALID_BOUNDARY (no event has that number), OPEN_TURN (the turn in which it stands
     is not over there). Appending, and nothing was appended: INVALID (data that is none of its type), ORDER (it cannot
-    come after what stands there), REENTRANT (from within a notification of the same session), DISPOSED. Opening:
+    come after what stands there), DISPOSED. REENTRANT (within a listener for which the session waits). Opening:
     UNSUPPORTED (a version or a type that is unknown), CORRUPT, OWNED (another process writes it). IO (the disk).
     """
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from greenroom.actors.cli.drawing import plain
-from greenroom.actors.session.session import restored
+from greenroom.actors.session.loading import restored
 from greenroom.protocol.sessions import (
     ApprovalAsked,
     ApprovalDecided,

@@ -22,6 +22,8 @@ __all__ = ["JsonlPersistence"]
 T = TypeVar("T")
 
 NAME: Final = "session.jsonl"
+HEADER: Final = 2**20
+"""Bytes that the first line of a log may have, where logs are listed."""
 NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
 
@@ -215,7 +217,7 @@ def _headers(folder: Path) -> list[SessionHeader]:
     for path in folder.glob(f"*/{NAME}"):
         try:
             with open(path, "rb") as file:
-                header = decode_header(file.readline())
+                header = decode_header(file.readline(HEADER))
         except (OSError, SessionError):
             continue
         if escaped(header.id) == path.parent.name:

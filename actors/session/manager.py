@@ -5,21 +5,27 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from functools import partial
 from typing import final
 
 import trio
 from msgspec import Struct
 
-from greenroom.actors.session.persistence import MemoryPersistence, Persistence, Stored, exists_already
-from greenroom.actors.session.session import Session, restored
+from greenroom.actors.session.loading import loaded
+from greenroom.actors.session.persistence import MemoryPersistence, Persistence, exists_already
+from greenroom.actors.session.session import Session
 from greenroom.actors.session.writing import Sessions, Tail
 from greenroom.protocol.errors import SessionError
 from greenroom.protocol.schemas.gates import encodable
-from greenroom.protocol.sessions import EndSeed, Order, SessionEvent, SessionHeader, repair
+from greenroom.protocol.sessions import EndSeed, SessionEvent, SessionHeader
 from greenroom.runtime.tree import Tree
 
-__all__ = ["SessionAppended", "SessionManager", "SessionOpened", "loaded"]
+__all__ = ["SessionAppended", "SessionManager", "SessionOpened"]
+
+
+WITHIN: ContextVar[frozenset[trio.Event]] = ContextVar("greenroom_disposals_around", default=frozenset())
+"""The ends of the disposals that wait for the running code, which is a listener then."""
 
 
 @final
@@ -42,36 +48,6 @@ class SessionFlushed(Struct, frozen=True, eq=False):
     """`session/flush`: a session is written; whoever keeps something of it elsewhere writes that too."""
 
     session: Session
-
-
-def loaded(stored: Stored) -> tuple[list[SessionEvent], list[SessionEvent]]:
-    """The events of a stored log, and what repairs it. Raises SessionError UNSUPPORTED, CORRUPT."""
-    order = Order(stored.header)
-    events: list[SessionEvent] = []
-    for event in stored.events:
-        try:
-            read = restored(event)
-            order.check(read)
-        except SessionError as error:
-            if error.code == "UNSUPPORTED":
-                raise
-            raise SessionError(
-                "CORRUPT",
-                f"The log of the session {stored.header.id} is damaged at event {event.seq}: {error.message} Put a "
-                "copy in its place, or open a session of another id.",
-                {"session": stored.header.id, "seq": event.seq},
-            ) from None
-        order.take(read)
-        events.append(read)
-    seed = stored.header.seed_length
-    if seed is not None and not 0 <= seed < len(events):
-        raise SessionError(
-            "CORRUPT",
-            f"The log of the session {stored.header.id} is damaged: it was forked off with {seed} events, and has "
-            f"{len(events)}. Put a copy in its place, or open a session of another id.",
-            {"session": stored.header.id, "seed": seed},
-        )
-    return events, repair(order, events)
 
 
 @final
@@ -251,7 +227,11 @@ class SessionManager:
             tail = self._live.get(session.id)
             if tail is None or tail.session is not session:
                 return
-            await self.flush(session)
+            token = WITHIN.set(WITHIN.get() | {self._busy[session.id]})
+            try:
+                await self.flush(session)
+            finally:
+                WITHIN.reset(token)
             while tail.behind:  # somebody has appended meanwhile
                 await session.flush()
             self._retire(tail)
@@ -317,8 +297,18 @@ class SessionManager:
 
     @asynccontextmanager
     async def _alone(self, id: str) -> AsyncGenerator[None]:
-        """One at a time for each id: the others wait, and look again then."""
+        """One at a time for each id: the others wait, without a deadline, and look again then.
+
+        Raises SessionError REENTRANT for a listener that would wait for what waits for it.
+        """
         while (busy := self._busy.get(id)) is not None:
+            if busy in WITHIN.get():
+                raise SessionError(
+                    "REENTRANT",
+                    f"The session {id} is being disposed of, which waits for this listener: let it tell an actor, "
+                    "which goes on afterwards.",
+                    {"session": id},
+                )
             await busy.wait()
         self._busy[id] = done = trio.Event()
         try:

@@ -6,8 +6,6 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final, cast, final
 
-import msgspec
-
 from greenroom.protocol.agents import ChatMessage, ChildRequest, InboxMessage
 from greenroom.protocol.errors import SessionError
 from greenroom.protocol.schemas import NotJson
@@ -28,22 +26,10 @@ from greenroom.protocol.sessions import (
 from greenroom.protocol.sessions.events import SURFACE_TYPES, EventData
 from greenroom.runtime.pipeline.snapshot import snapshot
 
-__all__ = ["Session", "restored"]
+__all__ = ["Session"]
 
 Appended = Callable[["Session", SessionEvent], None]
 """Hears of each event that was appended, without waiting."""
-
-
-def restored(stored: SessionEvent) -> SessionEvent:
-    """An event that was read from somewhere, with its data frozen and read. Raises SessionError INVALID,
-    UNSUPPORTED."""
-    if isinstance(stored.data, EventData):
-        return stored  # it was kept as it was
-    data = snapshot(stored.data)
-    if isinstance(data, NotJson):
-        raise SessionError("INVALID", f"This is no {stored.type}: {data}.", {"type": stored.type, "reason": str(data)})
-    read = read_data(stored.type, data, ignorable=stored.ignorable)
-    return msgspec.structs.replace(stored, data=read)
 
 
 @final

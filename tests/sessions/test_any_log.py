@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greenroom.actors.session import Session
-from greenroom.actors.session.session import restored
+from greenroom.actors.session.loading import restored
 from greenroom.protocol.sessions import SessionHeader, repair
 from greenroom.protocol.sessions.codec import encode, read_lines
 from tests.sessions.writing import code_of, fresh

@@ -249,6 +249,25 @@ async def test_a_flush_raises_the_first_failure_after_all_have_ended_and_nothing
         assert disk.written == [1]
 
 
+async def test_a_listener_that_would_wait_for_what_waits_for_it_is_refused(disk: Failing) -> None:
+    async with run_tree() as tree:
+        sessions = SessionManager(tree, persistence=disk)
+        session = await sessions.open("a")
+
+        async def dispose(flushed: Any) -> None:
+            await sessions.open("b")  # another one is no circle
+            await sessions.dispose(session)
+
+        close = tree.bus.on(sessions.flushing, dispose)
+        with pytest.raises(SessionError, match="waits for this listener") as refusal:
+            await sessions.dispose(session)
+        assert refusal.value.code == "REENTRANT"
+        close()
+        assert sessions.get("a") is session
+        await sessions.dispose(session)
+        assert sessions.get("a") is None
+
+
 async def test_what_is_appended_while_a_write_is_under_way_comes_after_it(disk: Failing) -> None:
     async with run_tree() as tree:
         sessions = SessionManager(tree, persistence=disk)
