@@ -119,8 +119,26 @@ OFFERED_BY: Final[dict[str, str]] = {
     "job_list": "`bash.root`",
     "job_output": "`bash.root`",
     "job_kill": "`bash.root`",
+    "subagent": "`[subagents]`, by `greenroom chat`",
+    "send_message": "`[subagents]`, with `subagents.continuable`, by `greenroom chat`",
+    "interrupt_agent": "`[subagents]`, with `subagents.continuable`, by `greenroom chat`",
+    "list_agents": "`[subagents]`, with `subagents.continuable`, by `greenroom chat`",
+    "report": "given to each sub-agent",
 }
 """What offers a tool where a configuration says what is offered, by the name of the tool."""
+
+LEAVES: Final[dict[str, str]] = {
+    "agent": "what the agent's own tools leave",
+    "bash": "whatever its commands do",
+    "database": "rows, where the database is kept",
+    "edit": "files",
+    "relation": "nothing: it reads",
+    "subagent": "what the sub-agent's own tools leave, and its log",
+    "workflow": "its run in the journal, if there is one",
+    "workspace": "files, in a folder",
+    "write": "files",
+}
+"""What outlives a call and the process, by the name of the tool; of the others nothing does."""
 
 _TOOLS_TOP: Final = """\
 # Tools
@@ -217,7 +235,8 @@ def _section(name: str, shown: ToolDefinition, whole: str) -> Iterator[str]:
     factory = getattr(toolbox, f"{name}_tool")
     yield f"\n## `{name}`\n"
     yield f"{shown.description}\n"
-    yield f"Made by `greenroom.{name}_tool{_needed(factory)}`. {_offered(name)}\n"
+    yield f"Made by `greenroom.{name}_tool{_needed(factory)}`. {_offered(name)} "
+    yield f"Leaves behind: {LEAVES.get(name, 'nothing')}.\n"
     yield f"```json\n{json.dumps(shown.parameters, indent=2, ensure_ascii=False)}\n```\n"
     yield f"<details><summary>the whole text</summary>\n\n```text\n{whole.rstrip()}\n```\n\n</details>\n"
 

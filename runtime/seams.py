@@ -18,14 +18,14 @@ it, and whoever does is told whose it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar, cast, final
 
 from greenroom.protocol.errors import GreenroomError, SeamError
 
-__all__ = ["OURS", "Seam", "SeamKind", "add_installed", "group_of"]
+__all__ = ["OURS", "Seam", "SeamKind", "add_installed", "check_groups", "group_of"]
 
 P = TypeVar("P")
 
@@ -156,6 +156,21 @@ def add_installed(seam: Seam[Any]) -> None:
     """
     for point in entry_points(group=group_of(seam.name)):
         seam.provide_from(point.name, partial(_loaded, point), by=_owner(point))
+
+
+def check_groups(seams: Collection[str]) -> None:
+    """Raise `SeamError` NO_PROVIDER where an installed distribution provides for a seam that is none of these: most
+    likely it is one that was renamed, or is misspelled. Blocks as `add_installed` does."""
+    for group in sorted(entry_points().groups):
+        seam = group.removeprefix("greenroom.")
+        if seam != group and seam not in seams:
+            (point, *_) = entry_points(group=group)
+            raise SeamError(
+                "NO_PROVIDER",
+                f"{_owner(point)} provides {point.name} for a seam {seam}, which there is not: there are "
+                f"{', '.join(seams)}. Uninstall or correct it.",
+                {"seam": seam, "provider": point.name, "by": _owner(point), "known": list(seams)},
+            )
 
 
 def _loaded(point: EntryPoint) -> Any:

@@ -9,7 +9,7 @@ import pytest
 
 import greenroom
 from greenroom.actors import catalogs, toolbox
-from greenroom.actors.catalogs import OF_THE_READERS_OWN, OFFERED_BY, TOOLS, check_tools, scan_code
+from greenroom.actors.catalogs import LEAVES, OF_THE_READERS_OWN, OFFERED_BY, TOOLS, check_tools, scan_code
 from greenroom.actors.docs.events import scan_events
 from greenroom.protocol.errors import InvariantError
 from greenroom.runtime.tools import Tool
@@ -36,7 +36,7 @@ def test_every_tool_of_the_toolbox_is_in_its_catalog() -> None:
         assert hasattr(greenroom, name)
         assert f"## `{name.removesuffix('_tool')}`" in text
     assert text == catalogs.tools_reference()
-    assert set(TOOLS) >= set(OFFERED_BY)
+    assert set(TOOLS) >= {*OFFERED_BY, *LEAVES}
 
 
 @pytest.mark.parametrize(

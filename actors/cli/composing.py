@@ -12,13 +12,13 @@ from msgspec import UNSET
 
 from greenroom.actors.cli.behaviours import behaviours_of, import_behaviours
 from greenroom.actors.cli.offering import offer_bash, offer_tools
+from greenroom.actors.cli.options import PORT
 from greenroom.actors.cli.policies import set_policies
 from greenroom.actors.cli.providers import open_providers
 from greenroom.actors.cli.services import offer_services_of
 from greenroom.actors.config import Config, Credentials, QuestionsTable, load_config
 from greenroom.actors.gateway import Access, AccessToken, Gateway, GatewayLimits, Mount, read_tokens
 from greenroom.actors.providers.settings import ModelSettings
-from greenroom.actors.session import JsonlPersistence
 from greenroom.actors.system import Runtime, open_runtime
 from greenroom.actors.toolbox.ask_user_question import ask_user_question_tool
 from greenroom.actors.toolbox.todo_write import TodoLists, todo_write_tool
@@ -44,12 +44,14 @@ async def open_composition(config: Config, *, recorded: bool = True) -> AsyncGen
     """
     module = None if config.workflows.functions is None else import_behaviours(config.workflows.functions)
     data = None if config.journal is None or not recorded else config.journal.data
-    logs = config.sessions if recorded else None
-    kept = None if logs is None else JsonlPersistence(logs.root, project=logs.project)
     timeout = config.terminals.timeout or None
     async with open_providers(config) as providers:
         async with open_runtime(
-            data=data, session_persistence=kept, timeout=timeout, cap=config.terminals.cap, tune_gc=True
+            data=data,
+            session_persistence=providers.sessions if recorded else None,
+            timeout=timeout,
+            cap=config.terminals.cap,
+            tune_gc=True,
         ) as runtime:
             for name in config.terminals.names:
                 runtime.terminals.add(name)
@@ -114,11 +116,12 @@ async def open_door(
     """The gateway of the configuration. Raises ConfigError BIND where nothing can listen, TLS for what is no
     certificate and its key, and what `Runtime.serve` raises."""
     door = config.gateway
+    port = PORT if door.port is None else door.port
     tls = None if door.cert is None else await trio.to_thread.run_sync(_server_tls, door.cert, door.key)
     try:
         return await runtime.serve(
             host=door.host,
-            port=door.port,
+            port=port,
             trusted_hosts=door.trusted_hosts,
             trusted_origins=door.trusted_origins,
             limits=GatewayLimits(grace=door.grace),
@@ -127,7 +130,7 @@ async def open_door(
             mounts=mounts,
         )
     except OSError as error:
-        where = f"{door.host}:{door.port}"
+        where = f"{door.host}:{port}"
         raise ConfigError("BIND", f"Nothing can listen at {where}: {error.strerror}. Try --port 0.") from None
 
 

@@ -18,7 +18,7 @@ from greenroom.actors.config.seams import open_seam
 from greenroom.actors.providers import ScriptedProvider
 from greenroom.actors.providers.settings import ModelSettings, OpenModel
 from greenroom.protocol.agents import ChatMessage, ProviderResult
-from greenroom.protocol.errors import ConfigError
+from greenroom.protocol.errors import ConfigError, GreenroomError
 from greenroom.protocol.tools import ToolCall, ToolDefinition
 from greenroom.runtime.provider import Provider
 
@@ -34,13 +34,21 @@ async def open_model(provider: str, settings: ModelSettings) -> AsyncGenerator[P
     """
     seam = await trio.to_thread.run_sync(open_seam, "llm")
     opening: OpenModel = await trio.to_thread.run_sync(seam.choose, provider)
-    if settings.key is not None and await trio.to_thread.run_sync(settings.credentials.describe, settings.key) is None:
-        # What stands there may be the secret itself, so that it is not repeated.
-        raise ConfigError(
-            "KEY", "llm.key names no credential that there is: neither the environment nor the file has it."
-        )
+    secret = None
+    if settings.key is not None:
+        secret = await trio.to_thread.run_sync(settings.credentials.get, settings.key)
+        if secret is None:
+            # What stands there may be the secret itself, so that it is not repeated.
+            raise ConfigError(
+                "KEY", "llm.key names no credential: neither the environment nor credentials.file has it."
+            )
     async with AsyncExitStack() as stack:
-        model: Provider = await entered(stack, seam, provider, lambda: opening(settings), "stream")
+        try:
+            model: Provider = await entered(stack, seam, provider, lambda: opening(settings), "stream")
+        except GreenroomError as error:
+            if secret is None or secret not in error.message:
+                raise
+            raise type(error)(error.code, error.message.replace(secret, "***"), error.context) from None
         yield model
 
 

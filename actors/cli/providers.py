@@ -11,14 +11,15 @@ import trio
 from msgspec import Struct
 
 from greenroom.actors.config import Config
-from greenroom.actors.config.seams import open_seam
+from greenroom.actors.config.seams import SEAMS, open_seam
 from greenroom.actors.database import DriverFactory
+from greenroom.actors.session import Persistence
 from greenroom.actors.system import Runtime
 from greenroom.runtime.policies import Meter, SpillStore
-from greenroom.runtime.seams import Seam
+from greenroom.runtime.seams import Seam, check_groups
 from greenroom.runtime.tools import Tool
 
-__all__ = ["Providers", "check_providers", "entered", "open_providers"]
+__all__ = ["Providers", "check_providers", "chosen", "entered", "made", "open_providers"]
 
 
 class Providers(Struct, frozen=True, kw_only=True):
@@ -26,6 +27,7 @@ class Providers(Struct, frozen=True, kw_only=True):
 
     spill: SpillStore | None = None
     meter: Meter | None = None
+    sessions: Persistence | None = None
     drivers: dict[str, DriverFactory] = {}
     tools: tuple[Callable[[Runtime], list[Tool]], ...] = ()
     """What each package adds, once there is a runtime. Each raises `SeamError` BROKEN_PROVIDER for what is no tool."""
@@ -41,35 +43,47 @@ async def open_providers(config: Config) -> AsyncGenerator[Providers]:
     spilling, measuring = config.policies.spill, config.policies.metrics
     store: Any = None
     meter: Any = None
+    sessions: Any = None
     async with AsyncExitStack() as stack:
         if spilling is not None:
-            seam, make = await _chosen("spill", spilling.store)
+            seam, make = await chosen("spill", spilling.store)
             store = made(seam, spilling.store, lambda: make(spilling.root), "save")
+        if config.sessions is not None:
+            place = config.sessions
+            seam, make = await chosen("session_persistence", place.persistence)
+            sessions = made(seam, place.persistence, lambda: make(place.root, project=place.project), "claim")
         if measuring is not None:
-            seam, make = await _chosen("telemetry", measuring.meter)
+            seam, make = await chosen("telemetry", measuring.meter)
             meter = await entered(stack, seam, measuring.meter, make, "create_counter")
         drivers: dict[str, DriverFactory] = {}
         for name in () if config.databases is None else config.databases.drivers:
-            _, drivers[name] = await _chosen("storage", name)
-        tools = [partial(_tools_of, name, *await _chosen("tools", name)) for name in config.tools.add]
-        yield Providers(spill=store, meter=meter, drivers=drivers, tools=tuple(tools))
+            _, drivers[name] = await chosen("storage", name)
+        tools = [partial(_tools_of, name, *await chosen("tools", name)) for name in config.tools.add]
+        yield Providers(spill=store, meter=meter, sessions=sessions, drivers=drivers, tools=tuple(tools))
 
 
 async def check_providers(config: Config) -> None:
-    """Raise what choosing a provider for each seam of the configuration raises. Nothing is opened."""
+    """Raise what choosing a provider for each seam of the configuration raises, and what `check_groups` does of what is
+    installed. Nothing is opened."""
+    await trio.to_thread.run_sync(check_groups, tuple(SEAMS))
     spill, metrics, databases = config.policies.spill, config.policies.metrics, config.databases
-    await _chosen("llm", config.llm.provider)
+    await chosen("llm", config.llm.provider)
     if spill is not None:
-        await _chosen("spill", spill.store)
+        await chosen("spill", spill.store)
     if metrics is not None:
-        await _chosen("telemetry", metrics.meter)
+        await chosen("telemetry", metrics.meter)
+    if config.sessions is not None:
+        await chosen("session_persistence", config.sessions.persistence)
+    if config.subagents is not None:
+        await chosen("subagents", config.subagents.provider)
     for name in () if databases is None else databases.drivers:
-        await _chosen("storage", name)
+        await chosen("storage", name)
     for name in config.tools.add:
-        await _chosen("tools", name)
+        await chosen("tools", name)
 
 
-async def _chosen(seam: str, name: str) -> tuple[Seam[Callable[..., Any]], Callable[..., Any]]:
+async def chosen(seam: str, name: str) -> tuple[Seam[Callable[..., Any]], Callable[..., Any]]:
+    """The seam of that name and its provider of that name. Raises what `open_seam` and `Seam.choose` raise."""
     opened = await trio.to_thread.run_sync(open_seam, seam)
     return opened, await trio.to_thread.run_sync(opened.choose, name)
 

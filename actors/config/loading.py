@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple, cast, get_args, get_type_hints
 
@@ -50,10 +51,13 @@ def read_config(document: Mapping[str, Any]) -> Config:
             "into the environment, or into the file that credentials.file names.",
             {"keys": keys},
         )
+    fault = ""
     try:
         config = msgspec.convert(dict(document), Config)
     except msgspec.ValidationError as error:
-        raise ConfigError("CONFIG_VALUE", f"The configuration cannot be used: {_said(error)}.") from None
+        fault = _said(error)
+    if fault:  # raised out here, so that it does not carry the error that may quote a value
+        raise ConfigError("CONFIG_VALUE", f"The configuration cannot be used: {fault}.")
     check(config)
     return config
 
@@ -95,17 +99,27 @@ class _Fault(NamedTuple):
 
 def _faults(document: Mapping[str, Any], struct: type[Struct], within: str = "") -> Iterator[_Fault]:
     """Everything that is wrong with the keys of a table and of the tables in it; of values only misplaced secrets."""
-    types = get_type_hints(struct, include_extras=True)
+    types = _types_of(struct)
     for key, value in document.items():
-        alternatives = (types[key], *get_args(types[key])) if key in types else ()
+        alternatives = types.get(key, ())
         table = next((each for each in alternatives if isinstance(each, type) and issubclass(each, Struct)), None)
         if not alternatives:
             near = _nearest(key, types)
             yield _Fault(_path(within, key), None if near is None else _path(within, near))
         elif table is not None and isinstance(value, dict):
             yield from _faults(cast("dict[str, Any]", value), table, f"{within}{key}.")
-        elif SecretRef in alternatives and isinstance(value, str) and not REFERENCE.fullmatch(value):
+        elif SecretRef in alternatives and any(
+            isinstance(each, str) and not REFERENCE.fullmatch(each)
+            for each in (cast("list[object]", value) if isinstance(value, list) else [value])
+        ):
             yield _Fault(_path(within, key), secret=True)
+
+
+@cache
+def _types_of(struct: type[Struct]) -> dict[str, tuple[Any, ...]]:
+    """The keys of a table, and what each may be."""
+    hints = get_type_hints(struct, include_extras=True)
+    return {key: (hint, *get_args(hint)) for key, hint in hints.items()}
 
 
 def _path(within: str, key: str) -> str:
@@ -134,4 +148,6 @@ def _said(error: msgspec.ValidationError) -> str:
     """msgspec's words with the key as the file has it: `gateway.port` for `$.gateway.port`."""
     what, _, where = str(error).partition(" - at `")
     place = where.removesuffix("`").removeprefix("$").removeprefix(".")
+    if what.startswith("Invalid enum value"):  # and then the value, which is not repeated
+        return f"{place} has none of its values; `greenroom config explain {place}` lists them"
     return f"{place}: {what[:1].lower()}{what[1:]}" if place else what

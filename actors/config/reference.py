@@ -51,20 +51,21 @@ def _tables() -> Iterator[str]:
     for name, struct in TABLES.items():
         yield f"## `[{name}]`\n"
         yield f"{_about(struct)}\n"
-        yield "| key | type | default | |"
-        yield "| --- | --- | --- | --- |"
+        yield "| key | type | default | requires | |"
+        yield "| --- | --- | --- | --- | --- |"
         for member in _members(struct):
-            yield f"| `{member.name}` | {_cell(member.type)} | {_default(member)} | {_cell(member.about)} |"
+            cells = (_cell(member.type), _default(member), _required(f"{name}.{member.name}"), _cell(member.about))
+            yield f"| `{member.name}` | {' | '.join(cells)} |"
         yield ""
 
 
 def _seams() -> Iterator[str]:
     yield _SEAMS_TOP
-    yield "| seam | chosen by | comes along | what a provider is called with and gives |"
-    yield "| --- | --- | --- | --- |"
+    yield "| seam | kind | chosen by | comes along | what a provider is called with and gives |"
+    yield "| --- | --- | --- | --- | --- |"
     for name, seam in SEAMS.items():
         built_in = ", ".join(f"`{each}`" for each in seam.built_in)
-        yield f"| `{name}`: {seam.about} | `{seam.chosen_by}` | {built_in} | {seam.given} |"
+        yield f"| `{name}`: {seam.about} | {seam.kind} | `{seam.chosen_by}` | {built_in} | {seam.given} |"
     yield ""
 
 
@@ -81,7 +82,15 @@ def explain(key: str) -> list[str] | None:
     found = next((member for member in members if member.name == wanted), None)
     if found is None:
         return None
-    return [f"{name}.{found.name}", found.about, f"Type: {found.type}. Default: {_default(found)}."]
+    required = _required(f"{name}.{found.name}")
+    needs = [f"Requires: {required}."] if required else []
+    return [f"{name}.{found.name}", found.about, *needs, f"Type: {found.type}. Default: {_default(found)}."]
+
+
+def _required(key: str) -> str:
+    """What a key requires, if it names who fills a seam."""
+    seam = next((name for name, seam in SEAMS.items() if seam.chosen_by == key), None)
+    return "" if seam is None else f"a provider of `{seam}`"
 
 
 def _members(struct: type[Struct]) -> list[Member]:

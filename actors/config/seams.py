@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from greenroom.runtime.seams import Seam, add_installed
+from greenroom.runtime.seams import Seam, SeamKind, add_installed
 
 __all__ = ["SEAMS", "SeamDefinition", "open_seam"]
 
@@ -17,6 +17,8 @@ __all__ = ["SEAMS", "SeamDefinition", "open_seam"]
 class SeamDefinition(Struct, frozen=True, kw_only=True):
     """One seam. Its providers are functions; installed distributions add theirs."""
 
+    kind: SeamKind = "named"
+    """`named`: any number of providers, for whoever wants which. `sole`: one of them fills the place for everybody."""
     about: str
     """What fills it, and who uses that."""
     given: str
@@ -39,12 +41,14 @@ SEAMS: Final[dict[str, SeamDefinition]] = {
         },
     ),
     "spill": SeamDefinition(
+        kind="sole",
         about="Where large results of tools go: for `policies.spill`.",
         given="the `root` of the table; a `SpillStore`",
         chosen_by="policies.spill.store",
         built_in={"local": "greenroom.runtime.policies:LocalSpill"},
     ),
     "telemetry": SeamDefinition(
+        kind="sole",
         about="What takes figures on tool calls: for `policies.metrics`.",
         given="nothing; an async context manager of a `Meter`, which gives everything out before it ends",
         chosen_by="policies.metrics.meter",
@@ -55,6 +59,22 @@ SEAMS: Final[dict[str, SeamDefinition]] = {
         given="the id of a database; a `Driver` or a `Storage` for it",
         chosen_by="databases.drivers",
         built_in={"memory": "greenroom.actors.database.resolver:in_memory"},
+    ),
+    "session_persistence": SeamDefinition(
+        kind="sole",
+        about="Where the logs of agents are kept.",
+        given="the `root` and, by name, the `project` of the table; a `Persistence`",
+        chosen_by="sessions.persistence",
+        built_in={"jsonl": "greenroom.actors.session:JsonlPersistence"},
+    ),
+    "subagents": SeamDefinition(
+        about="Who builds the agents that an agent gives work to.",
+        given="an `AgentRegistry` and an `AgentJob` with the model and the tools there are; a `ChildProvider`",
+        chosen_by="subagents.provider",
+        built_in={
+            "spawn": "greenroom.actors.subagent:SpawnProvider",
+            "fork": "greenroom.actors.cli.subagents:forking",
+        },
     ),
     "tools": SeamDefinition(
         about="Further tools, for agents and for whoever may call tools.",

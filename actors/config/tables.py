@@ -32,6 +32,7 @@ __all__ = [
     "SecretRef",
     "SessionsTable",
     "SpillTable",
+    "SubagentsTable",
     "TerminalsTable",
     "TimeoutTable",
     "TodosTable",
@@ -47,7 +48,7 @@ Count = Annotated[int, Meta(ge=1)]
 Name = Annotated[str, Meta(min_length=1)]
 
 REFERENCE: Final = re.compile(r"\A[A-Za-z_][A-Za-z0-9_]*\Z")
-SecretRef = Annotated[str, Meta(pattern=REFERENCE.pattern)]
+SecretRef = Annotated[str, Meta(pattern=REFERENCE.pattern, title="name of a credential")]
 """The name of a credential. A secret itself is refused in its place, and repeated nowhere."""
 
 
@@ -56,8 +57,9 @@ class GatewayTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     host: Name = "127.0.0.1"
     """The address to listen on. Without access tokens only this machine's own addresses are allowed."""
-    port: Port = 8642
-    """The port to listen on; 0 takes a free one."""
+    port: Port | None = None
+    """The port to listen on; 0 takes a free one. If it is not given, `greenroom serve` listens on 8642, and `greenroom
+    mcp` takes a free one, since there may be many."""
     grace: Seconds = 30.0
     """Seconds that a client which lost its connection may be away before its forms are withdrawn."""
     tokens: Name | None = None
@@ -91,12 +93,14 @@ class JournalTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class SessionsTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The logs of agents as JSONL files. Without this table they are in the journal, or in memory if there is none."""
+    """Where the logs of agents are kept. Without this table they are in the journal, or in memory if there is none."""
 
     root: Name
-    """The folder beneath which each agent's log has a file; it is made if there is none."""
+    """The place: for `jsonl` a folder beneath which each log has a file, and which is made if there is none."""
     project: Name = "default"
-    """What the logs belong to: a folder of its own beneath `root`."""
+    """What the logs belong to: for `jsonl` a folder of its own beneath `root`."""
+    persistence: Name = "jsonl"
+    """Who keeps them, a provider of the seam `session_persistence`."""
 
 
 class WorkflowsTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -166,6 +170,18 @@ class BashTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     given."""
 
 
+class SubagentsTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The tools by which the agent of `greenroom chat` has agents of its own. Without this table there are none."""
+
+    provider: Name = "spawn"
+    """Who builds them, a provider of the seam `subagents`: `spawn`, which know nothing but their task, or `fork`, which
+    know what their parent knows."""
+    continuable: bool = False
+    """Whether they stay for further tasks, by `send_message`, `interrupt_agent` and `list_agents`."""
+    max_depth: Annotated[int, Meta(ge=0, le=8)] = 3
+    """How deep they may be nested; 0 forbids them."""
+
+
 class ToolsTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Tools beside those that the other tables offer."""
 
@@ -205,6 +221,8 @@ class AgentLoopTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """How many calls of one answer run at a time, of those that may run beside others; 1 is one after another."""
     limit: Count = 50
     """How many times the model may be asked in one turn of a conversation."""
+    session: Name | None = None
+    """The session that `greenroom chat` logs and goes on with; it needs `journal.data` or `sessions.root`."""
     system: Name | None = None
     """What the agent of `greenroom chat` is told to be, in place of what it usually is."""
 
@@ -310,6 +328,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     todos: TodosTable | None = None
     databases: DatabasesTable | None = None
     bash: BashTable | None = None
+    subagents: SubagentsTable | None = None
     tools: ToolsTable = ToolsTable()
     credentials: CredentialsTable = CredentialsTable()
     llm: LlmTable = LlmTable()
@@ -330,6 +349,7 @@ TABLES: Final[dict[str, type[Struct]]] = {
     "todos": TodosTable,
     "databases": DatabasesTable,
     "bash": BashTable,
+    "subagents": SubagentsTable,
     "tools": ToolsTable,
     "credentials": CredentialsTable,
     "llm": LlmTable,

@@ -81,12 +81,15 @@ def type_text(hint: Any, link: Link) -> str:
 def _bounded(text: str, metas: tuple[Any, ...]) -> str:
     for meta in metas:
         if isinstance(meta, msgspec.Meta):
+            text = meta.title or text
             if meta.max_length is not None:
                 text += f" of at most {meta.max_length} characters"
             if meta.ge is not None and meta.le is not None:
                 text += f" from {meta.ge} to {meta.le}"
             elif meta.ge is not None:
                 text += f" from {meta.ge}"
+            elif meta.gt is not None:
+                text += f" above {meta.gt}" if meta.le is None else f" above {meta.gt}, up to {meta.le}"
     return text
 
 

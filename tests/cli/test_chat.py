@@ -172,6 +172,39 @@ def test_an_agent_that_works_on_files_reads_edits_and_asks(tmp_path: Path) -> No
     assert (folder / "a.txt").read_text() == "port 8080\n"
 
 
+def test_a_conversation_goes_on_in_its_session(tmp_path: Path) -> None:
+    data = str(tmp_path / "chat.db")
+    for turn in ("one", "two"):
+        words = ("--script", script(tmp_path, {"content": f"It is {turn}."}), "--session", "tutor", "--data", data)
+        done = run("chat", *words, stdin=f"say {turn}\n")
+        assert (done.code, done.err) == (0, "")
+    log = run("log", "tutor", "--data", data)
+    said = [log.out.index(text) for text in ("say one", "It is one.", "say two", "It is two.")]
+    assert said == sorted(said)
+
+
+def test_a_session_that_nothing_keeps_is_refused() -> None:
+    done = run("chat", "--session", "tutor", stdin="go\n")
+    assert done.code == 1
+    assert "agent_loop.session and sessions.root do not fit" in done.err
+
+
+@pytest.mark.parametrize(("depth", "said"), [(3, "The child is done."), (0, "DEPTH")])
+def test_an_agent_has_agents_of_its_own_where_the_file_says(tmp_path: Path, depth: int, said: str) -> None:
+    turns = script(
+        tmp_path,
+        calling("", "subagent", description="a part", prompt="Do the part."),
+        {"content": "The child is done."},
+        {"content": "All is done."},
+    )
+    file = tmp_path / "greenroom.toml"
+    file.write_text(f'[subagents]\nmax_depth = {depth}\n[llm]\nscript = "{turns}"\n')
+    data = str(tmp_path / "chat.db")
+    done = run("chat", "--config", str(file), "--session", "boss", "--data", data, stdin="go\n")
+    assert (done.code, done.err) == (0, "")
+    assert said in run("log", "boss", "--data", data, "--json").out
+
+
 def test_what_the_model_says_cannot_steer_the_terminal(tmp_path: Path) -> None:
     done = run("chat", "--script", script(tmp_path, {"content": "a\x1b[2Jb\r\nc"}), stdin="go\n")
     assert "ab\nc\n" in done.out

@@ -26,6 +26,7 @@ from greenroom.protocol.tools import ToolCall, ToolFailure, ToolResult, ToolSucc
 from greenroom.runtime.pipeline.handling import Handling
 from greenroom.runtime.policies import CheckedRecorder
 from greenroom.runtime.tools import Tool
+from tests.cancelling import Doomed, at_every_step
 from tests.seams.installed import installed
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -205,6 +206,25 @@ async def test_an_installed_package_adds_tools_and_a_clash_is_told_with_its_owne
     with pytest.raises(SeamError, match="no provider nothing"):
         async with open_composition(read_config({"tools": {"add": ["nothing"]}})):
             pass
+
+
+async def test_a_composition_that_is_cancelled_while_it_opens_gives_everything_back(folder: Path) -> None:
+    code = CODE.replace(
+        "    yield Meter()", "    live.append(1)\n    try:\n        yield Meter()\n    finally:\n        live.pop()"
+    )
+    installed(folder, "lively", "lively = lively:meter", group="greenroom.telemetry", code=f"{code}\nlive = []\n")
+    config = read_config({"policies": {"metrics": {"meter": "lively"}, "invariants": True}})
+
+    async def use() -> None:
+        async with open_composition(config) as runtime:
+            await called(runtime, "infer")
+
+    async def scenario(doomed: Doomed) -> None:
+        await doomed(use)
+        module = sys.modules.get("lively")
+        assert module is None or module.live == []
+
+    assert await at_every_step(scenario, within=60) > 10
 
 
 async def test_approval_is_asked_of_the_terminal_that_the_file_names(autojump_clock: MockClock) -> None:

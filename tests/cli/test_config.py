@@ -60,6 +60,23 @@ def test_the_tools_of_a_file_are_listed_without_a_gateway(tmp_path: Path) -> Non
     assert [tool["name"] for tool in json.loads(listed.out)] == ["describe", "infer", "workspace"]
 
 
+def test_what_may_be_a_secret_is_not_shown(tmp_path: Path) -> None:
+    file = tmp_path / "greenroom.toml"
+    name = "ghp_looks_like_a_name"
+    file.write_text(
+        f'[llm]\nkey = "{name}"\nprovider = "openai"\nmodel = "m"\n[bash]\nroot = "{tmp_path}"\nenv = ["{name}"]\n'
+    )
+    for words in (("config", "show", str(file)), ("config", "show", str(file), "--json")):
+        shown = run(*words)
+        assert shown.code == 0
+        assert "ghp_looks_like_a_name" not in shown.out + shown.err
+        assert "ghp_looks_like_a_name" in run(*words, ghp_looks_like_a_name="secret").out
+    refused = run("chat", "--config", str(file), stdin="go\n")
+    assert refused.code == 1
+    assert "llm.key names no credential" in refused.err
+    assert "ghp_looks_like_a_name" not in refused.err
+
+
 def test_a_key_is_explained() -> None:
     assert "How long a call may take" in run("config", "explain", "policies.timeout.seconds").out
     assert "A deadline for calls" in run("config", "explain", "[policies.timeout]").out

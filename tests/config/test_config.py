@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from greenroom.actors.config import TABLES, Config, load_config, override, read_config
 from greenroom.actors.config.reference import config_reference, explain
-from greenroom.actors.config.seams import SEAMS
+from greenroom.actors.config.seams import SEAMS, open_seam
 from greenroom.protocol.errors import ConfigError
 
 DOCS = Path(__file__).resolve().parent.parent.parent / "docs"
@@ -97,9 +97,11 @@ def test_a_misspelled_table_and_a_misspelled_key_are_one_error_with_both_nearest
         ({"llm": {"key": f"{SECRET}\n"}}, "llm.key"),
         ({"llm": {"key": [SECRET]}}, "llm.key"),
         ({"llm": {"api_key": SECRET}}, "llm.api_key"),
+        ({"bash": {"root": ".", "env": ["HOME", SECRET]}}, "bash.env"),
         ({"llm": {"kye": SECRET}}, "llm.kye"),
         ({"llm": SECRET}, "llm"),
         ({"lm": SECRET}, "[lm]"),
+        ({"approvals": {"mode": SECRET}}, "approvals.mode"),
         ({"llm": {"base_url": f"https://me:{SECRET}@model.example/v1"}}, "llm.base_url"),
         ({"llm": {"base_url": f"https://me:{SECRET}@[model.example/v1"}}, "llm.base_url"),
     ],
@@ -124,6 +126,17 @@ def test_the_name_of_a_seam_as_a_table_is_told_how_the_seam_is_filled() -> None:
             assert seam.chosen_by in refused.value.message
             assert refused.value.context["keys"] == [{"key": f"[{name}]", "nearest": None}]
             assert all(provider in refused.value.message for provider in seam.built_in)
+
+
+def test_every_seam_is_chosen_by_a_key_and_what_comes_along_can_be_loaded() -> None:
+    text = config_reference()
+    for name, definition in SEAMS.items():
+        lines = explain(definition.chosen_by)
+        assert lines is not None
+        assert f"Requires: a provider of `{name}`." in lines
+        assert f"| `{name}`: {definition.about} | {definition.kind} |" in text
+        seam = open_seam(name)
+        assert all(callable(seam.choose(provider)) for provider in definition.built_in)
 
 
 def test_keys_that_do_not_fit_are_both_named() -> None:
@@ -160,13 +173,17 @@ def test_the_files_that_the_documentation_shows_can_be_used() -> None:
     assert config.approvals.terminal == "reviewer"
 
 
-KEYS = st.text() | st.sampled_from([*TABLES, "port", "names", "roots", "files", "data"])
+KEYS = st.text(max_size=9) | st.sampled_from(
+    [*TABLES, "port", "names", "roots", "files", "data", "timeout", "retry", "spill", "key", "options", "tools", "mode"]
+)
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(), lambda each: st.dictionaries(KEYS, each) | st.lists(each)
+    st.none() | st.booleans() | st.integers() | st.text(max_size=9),
+    lambda each: st.dictionaries(KEYS, each, max_size=4) | st.lists(each, max_size=4),
+    max_leaves=8,
 )
 
 
-@given(st.dictionaries(KEYS, VALUES))
+@given(st.dictionaries(KEYS, VALUES, max_size=4))
 def test_whatever_a_document_holds_it_is_a_configuration_or_refused(document: dict[str, Any]) -> None:
     with suppress(ConfigError):
         assert isinstance(read_config(document), Config)

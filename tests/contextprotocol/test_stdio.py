@@ -52,14 +52,17 @@ async def test_the_tools_and_terminals_of_a_gateway_are_served(shared_server: Se
     assert (nobody.is_error, "reviewer" in texts(nobody)[0]) == (True, True), "it names the terminals there are"
 
 
-async def test_it_serves_http_until_it_is_stopped() -> None:
-    process = begin("mcp", "--http")
+async def test_it_serves_http_with_what_a_configuration_says_until_it_is_stopped(tmp_path: Path) -> None:
+    file = tmp_path / "greenroom.toml"
+    file.write_text(f'[workspaces]\nroots = ["{tmp_path}"]\n')
+    process = begin("mcp", "--http", "--config", str(file))
     try:
         assert process.stdout is not None
         url = await trio.to_thread.run_sync(process.stdout.readline)
+        offered = ["describe", "infer", "workspace", "ask"]
         with trio.fail_after(30):
             async with Client(url.strip()) as mcp:
-                assert [tool.name for tool in (await mcp.list_tools()).tools] == ["describe", "infer", "ask"]
+                assert [tool.name for tool in (await mcp.list_tools()).tools] == offered
         process.send_signal(signal.SIGTERM)
         assert process.wait(10) == 128 + signal.SIGTERM
     finally:

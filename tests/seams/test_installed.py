@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from greenroom.actors.cli.composing import open_composition
 from greenroom.actors.cli.models import open_model
-from greenroom.actors.config.seams import open_seam
+from greenroom.actors.cli.providers import check_providers
+from greenroom.actors.config import Config, read_config
+from greenroom.actors.config.seams import SEAMS, open_seam
 from greenroom.actors.providers.settings import ModelSettings
 from greenroom.protocol.errors import SeamError
 from tests.seams.installed import installed
@@ -93,3 +97,41 @@ def test_nobody_takes_the_name_of_what_comes_along(folder: Path) -> None:
     with pytest.raises(SeamError, match=r"of greenroom and of other-openai 1\.0") as refused:
         open_seam("llm")
     assert refused.value.code == "DUPLICATE_PROVIDER"
+
+
+async def test_a_key_is_in_no_error_of_a_provider_that_quotes_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = "def model(settings):\n    raise LookupError('not ' + settings.credentials[settings.key])\n"
+    installed(folder, "telltale", "telltale = telltale:model", code=code)
+    monkeypatch.setenv("MODEL_KEY", "sk-Vq9-not-for-your-eyes")
+    with pytest.raises(SeamError) as refused:
+        async with open_model("telltale", ModelSettings(key="MODEL_KEY")):
+            pass
+    assert "not ***" in refused.value.message
+    assert "telltale 1.0" in refused.value.message
+
+
+async def test_what_is_installed_for_no_seam_is_told_by_a_check_and_harms_nobody(folder: Path) -> None:
+    installed(folder, "misspelled", "model = misspelled:model", group="greenroom.lmm")
+    with pytest.raises(
+        SeamError, match=r"misspelled 1\.0 provides model for a seam lmm, which there is not"
+    ) as refused:
+        await check_providers(Config())
+    assert refused.value.code == "NO_PROVIDER"
+    async with open_composition(Config()) as runtime:
+        assert runtime.tools.count
+
+
+async def test_every_way_to_ask_for_a_provider_that_is_not_there_is_told_before_anything_starts() -> None:
+    documents: list[dict[str, Any]] = [
+        {"llm": {"provider": "nobody"}},
+        {"policies": {"spill": {"max_inline_bytes": 1, "store": "nobody"}}},
+        {"policies": {"metrics": {"meter": "nobody"}}},
+        {"databases": {"files": {}, "drivers": ["memory", "nobody"]}},
+        {"sessions": {"root": "logs", "persistence": "nobody"}},
+        {"subagents": {"provider": "nobody"}},
+        {"tools": {"add": ["nobody"]}},
+    ]
+    assert len(documents) == len(SEAMS)
+    for document in documents:
+        with pytest.raises(SeamError, match="no provider nobody"):
+            await check_providers(read_config(document))

@@ -16,6 +16,7 @@ from greenroom.actors.cli.composing import model_settings, open_composition, rea
 from greenroom.actors.cli.models import open_model
 from greenroom.actors.cli.offering import named_files
 from greenroom.actors.cli.options import JsonFile
+from greenroom.actors.cli.subagents import offer_subagents
 from greenroom.actors.config import Config, TerminalsTable, override
 from greenroom.actors.system import Runtime
 from greenroom.actors.toolbox.agent import agent_tool
@@ -41,6 +42,8 @@ async def chat(
     base_url: str | None = None,
     script: JsonFile | None = None,
     system: str | None = None,
+    session: str | None = None,
+    data: Path | None = None,
     limit: Annotated[int | None, Parameter(validator=Number(gte=1))] = None,
     workspace: Annotated[list[Path] | None, Parameter(negative=())] = None,
     database: Annotated[list[str] | None, Parameter(negative=())] = None,
@@ -69,6 +72,10 @@ async def chat(
         "arguments"}]}.
     system
         What the agent is told to be, in place of what it usually is.
+    session
+        The session that the conversation is logged in, and goes on with; it is read by `greenroom log`.
+    data
+        The file that it is kept in, unless the configuration has another place for it.
     limit
         How many times the model may be asked in one turn (50).
     workspace
@@ -85,21 +92,29 @@ async def chat(
         questions={"terminal": YOU if coding and file.questions is None else None},
         approvals={"terminal": file.approvals.terminal or YOU},
         llm={"provider": provider, "model": model, "base_url": base_url, "script": script},
-        agent_loop={"limit": limit, "system": system},
+        agent_loop={"limit": limit, "system": system, "session": session},
+        journal={"data": data},
         workspaces={"roots": workspace},
         databases={"files": None if database is None else named_files(database)},
     )
     async with open_model(settings.llm.provider, model_settings(settings)) as answering:
         async with open_composition(settings) as runtime:
-            _offer_people_and_agents(runtime, answering)
             loop = settings.agent_loop
-            agent = Agent(answering, id="chat", system=loop.system or _SYSTEM, tools=runtime.tools, limit=loop.limit)
+            log = None if loop.session is None else await runtime.sessions.open(loop.session)
+            name = "chat" if log is None else log.id
+            await _offer_people_and_agents(runtime, answering, name, settings)
+            agent = Agent(
+                answering, id=name, system=loop.system or _SYSTEM, tools=runtime.tools, limit=loop.limit, session=log
+            )
             return await Chat(runtime.agents.add(agent), runtime.terminals.add(YOU), prompts, sys.stdout).talk()
 
 
-def _offer_people_and_agents(runtime: Runtime, provider: Provider) -> None:
-    """Add the tools `ask` and `agent`. Whoever is delegated to has the same tools, and may not delegate."""
-    runtime.tools.add(ask_tool(runtime.terminals, "chat"))
+async def _offer_people_and_agents(runtime: Runtime, provider: Provider, name: str, settings: Config) -> None:
+    """Add the tools `ask` and `agent`, and those for sub-agents. Whoever is given work by `agent` has the same tools,
+    but for those that give work to others."""
+    runtime.tools.add(ask_tool(runtime.terminals, name))
     tools = {tool.name: tool for tool in runtime.tools.tools()}
     registry = AgentRegistry({"helper": provider}, tools=tools)
+    if settings.subagents is not None:
+        runtime.tools.add(await offer_subagents(runtime, provider, tools, settings.subagents))
     runtime.tools.add(agent_tool(registry, provider="helper", tools=tools))

@@ -8,16 +8,18 @@ from typing import Final
 
 import trio
 from cyclopts import App
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from greenroom.actors.cli.options import AsJson
 from greenroom.actors.cli.printing import print_json, screen
 from greenroom.actors.cli.providers import check_providers
-from greenroom.actors.config import TABLES, load_config, table_of
+from greenroom.actors.config import TABLES, Config, Credentials, load_config, table_of
 from greenroom.actors.config.reference import explain as explained
 from greenroom.protocol.errors import ConfigError
 
 __all__ = ["config_app"]
+
+UNKNOWN: Final = "(a name that no credential has)"
 
 
 async def check(file: Path) -> int:
@@ -47,7 +49,7 @@ async def show(file: Path, *, json: AsJson = False) -> int:
     file
         The TOML file.
     """
-    config = await trio.to_thread.run_sync(load_config, file)
+    config = await trio.to_thread.run_sync(_read_to_be_shown, file)
     if json:
         print_json(config)
         return 0
@@ -59,6 +61,25 @@ async def show(file: Path, *, json: AsJson = False) -> int:
             if not isinstance(value := getattr(table, key), Struct) and f"{name}.{key}" not in TABLES:
                 out.print(f"{key} = {value!r}", markup=False, highlight=False)
     return 0
+
+
+def _read_to_be_shown(file: Path) -> Config:
+    """The configuration, without names in it that no credential has: each may be the secret itself."""
+    config = load_config(file)
+    credentials = Credentials(config.credentials.file)
+
+    def shown(name: str) -> str:
+        try:
+            return name if name in credentials else UNKNOWN
+        except ConfigError:  # of the credentials, which are not what is shown
+            return UNKNOWN
+
+    llm, bash = config.llm, config.bash
+    return structs.replace(
+        config,
+        llm=llm if llm.key is None else structs.replace(llm, key=shown(llm.key)),
+        bash=None if bash is None else structs.replace(bash, env=tuple(map(shown, bash.env))),
+    )
 
 
 async def explain(key: str | None = None) -> int:

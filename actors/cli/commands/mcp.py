@@ -82,8 +82,8 @@ async def mcp(
     names = dict.fromkeys((*people, *(file.terminals.names if terminal is None else terminal)))
     settings = override(
         file,
-        gateway={"tokens": tokens, "port": 0 if port is None and config is None else port},
-        terminals={"names": [] if url is not None else list(names), "timeout": timeout},
+        gateway={"tokens": tokens, "port": 0 if port is None and file.gateway.port is None else port},
+        terminals={"names": list(names), "timeout": timeout},
         journal={"data": data},
         workspaces={"roots": workspace},
         databases={"files": None if database is None else named_files(database)},
