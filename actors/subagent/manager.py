@@ -255,13 +255,16 @@ class Subagents:
             if id in self._children:  # somebody has sent it something meanwhile
                 child, message = self._give(id, text, caller)
             else:
-                child, message = self._begin_anew(id, record, session, text, _alive(caller))
+                child, message = self._begin_anew(id, record, session, text, caller)
         await _stored(child)
         return message
 
-    def _begin_anew(self, id: str, record: Record, session: Session, text: str, parent: Agent) -> tuple[Child, str]:
+    def _begin_anew(
+        self, id: str, record: Record, session: Session, text: str, caller: Agent | None
+    ) -> tuple[Child, str]:
         descriptor = record.descriptor
         try:
+            parent = _alive(caller)
             plan = self._builders.plan(
                 descriptor.request,
                 descriptor.provider,
@@ -396,7 +399,7 @@ class Subagents:
     def _tell_again(self, told: InboxClaimed | InboxDiscarded) -> None:
         for child in list(self._untold):
             if child.parent is not None and child.parent.ref.path == told.agent:
-                if child.id in self._children:
+                if self._children.get(child.id) is child:  # and not one that goes on after it
                     self._look(child)
                 else:
                     self._settle(child)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import hypothesis
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from greenroom.actors.agent import Agent
+from greenroom.actors.session import Session
 from greenroom.actors.subagent import ChildSpec
 from greenroom.actors.system import Runtime, open_runtime
 from greenroom.protocol.agents import ChildRequest, ChildResult, InboxMessage, ProviderResult
@@ -32,7 +34,7 @@ KINDS = st.sampled_from(["followup", "steer", "inject"])
 class Directing:
     """Builds agents that say what they are told to, and writes down what the bus tells."""
 
-    capabilities = frozenset[str]()
+    capabilities = frozenset({"session"})
 
     def __init__(self, runtime: Runtime) -> None:
         self.in_flight = 0
@@ -42,6 +44,8 @@ class Directing:
         """The path of the agent and the message, by the message's id."""
         self.gone: Counter[str] = Counter()
         """How often a message was claimed or discarded."""
+        self.read: Counter[str] = Counter()
+        """How often it was claimed."""
         self.claimed: dict[str, list[str]] = {}
         """The texts, by the agent's path."""
         self.starts: list[Any] = []
@@ -54,14 +58,15 @@ class Directing:
         bus.on("subagent/end", self.ends.append)
 
     def _claim(self, told: Any) -> None:
-        self.gone.update(message.id for message in told.messages)
+        for count in (self.gone, self.read):
+            count.update(message.id for message in told.messages)
         self.claimed.setdefault(told.agent, []).extend(message.text for message in told.messages)
 
-    def make(self, id: str) -> Agent:
-        return Agent(Provider(self, id), id=id, inbox_limit=LIMIT, limit=4)
+    def make(self, id: str, session: Session | None = None) -> Agent:
+        return Agent(Provider(self, id), id=id, inbox_limit=LIMIT, limit=4, session=session)
 
     def build(self, spec: ChildSpec) -> Agent:
-        return self.make(spec.id)
+        return self.make(spec.id, spec.session)
 
     async def told(self, name: str, outcomes: list[str]) -> ProviderResult:
         assert name not in self.ready, f"{name} runs twice"
@@ -76,6 +81,9 @@ class Directing:
 
 class Families(RuleBasedStateMachine):
     """One root and whoever is begun beneath it. After each step everything has come to rest."""
+
+    stored: ClassVar[bool] = False
+    """The root has a session, and so have those beneath it that go on by themselves."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -92,7 +100,8 @@ class Families(RuleBasedStateMachine):
         async def prepare() -> Directing:
             directing = Directing(self.runtime)
             self.subagents.add("puppet", directing)
-            self.agents["root"] = self.runtime.agents.add(directing.make("root"))
+            session = await self.runtime.sessions.open("root") if self.stored else None
+            self.agents["root"] = self.runtime.agents.add(directing.make("root", session))
             return directing
 
         self.directing = self.driver.call(prepare)
@@ -103,6 +112,7 @@ class Families(RuleBasedStateMachine):
             self.everything_has_its_place()
             assert self.living() == []
             assert self.directing.in_flight == 0
+            assert max(self.directing.read.values(), default=0) <= 1, "a message was read twice"
             assert set(self.directing.inserted) == set(self.directing.gone), (
                 "what was accepted is neither read nor gone"
             )
@@ -246,9 +256,8 @@ class Families(RuleBasedStateMachine):
         waiting = Counter(message.id for agent in self.agents.values() for message in agent.inbox.messages)
         assert waiting + self.directing.gone == Counter(list(self.directing.inserted))
         for agent in self.agents.values():
-            texts = [each.content for each in agent.context.messages.messages() if each.role == "user"]
             claimed = self.directing.claimed.get(agent.ref.path, [])
-            assert texts[-len(claimed) :] == claimed or not claimed
+            assert _texts(agent)[len(_texts(agent)) - len(claimed) :] == claimed
 
     @invariant()
     def who_has_finished_has_told_so(self) -> None:
@@ -273,12 +282,60 @@ class Families(RuleBasedStateMachine):
             assert told[parent.ref.path, id] == ended
 
 
+class StoredFamilies(Families):
+    """The same where those that have ended can go on."""
+
+    stored = True
+
+    @precondition(lambda self: any(not agent.ref.alive for agent in self.agents.values()))
+    @rule(which=WHICH)
+    def go_on(self, which: int) -> None:
+        """Who is given more is built anew: another agent, of the same name."""
+        ended = [id for id, agent in self.agents.items() if not agent.ref.alive and id not in self.single]
+        if not ended:
+            return
+        id, text = ended[which % len(ended)], self.text()
+        parent = self.agents[self.parents[id]]
+        sent = self.do(lambda: self.subagents.send(id, text, parent=parent))
+        again = self.subagents.agent(id)
+        assert (sent is None) == (again is None)
+        if again is not None:
+            assert parent.ref.alive
+            self.agents[id] = again
+
+    @invariant()
+    def each_message_is_read_or_gone_once(self) -> None:
+        """What one that ends has not read is read by the one that goes on, or by nobody."""
+        assert max(self.directing.read.values(), default=0) <= 1
+        for agent in self.living():
+            claimed = self.directing.claimed.get(agent.ref.path, [])
+            assert _texts(agent)[len(_texts(agent)) - len(claimed) :] == claimed
+
+    @invariant()
+    def who_has_finished_has_told_so(self) -> None:
+        """As above, but for the counting: an end that nobody was there to be told of was not told."""
+        for info in self.subagents.children("descendants"):
+            agent = self.agents[info.id]
+            rests = agent.status != "running" and all(
+                each.status == "idle" for each in self.subagents.children(by=agent)
+            )
+            if info.id not in self.single and (info.status == "idle") != rests:
+                full = len(self.agents[self.parents[info.id]].inbox.messages) >= LIMIT
+                assert rests
+                assert full, f"{info.id} has finished, and its parent knows nothing of it"
+
+
+def _texts(agent: Agent) -> list[str]:
+    return [each.content for each in agent.conversation.messages() if each.role == "user"]
+
+
 def _agents(actor: ActorSnapshot) -> list[str]:
     own = [actor.path] if actor.kind == "agent" else []
     return [*own, *(path for child in actor.children for path in _agents(child))]
 
 
-def test_whatever_happens_each_message_is_read_once_and_nothing_outlives_its_parent() -> None:
+@pytest.mark.parametrize("families", [Families, StoredFamilies])
+def test_whatever_happens_each_message_is_read_once_and_nothing_outlives_its_parent(families: type[Families]) -> None:
     run_state_machine_as_test(
-        Families, settings=hypothesis.settings(max_examples=40, stateful_step_count=30, database=None)
+        families, settings=hypothesis.settings(max_examples=30, stateful_step_count=30, database=None)
     )
