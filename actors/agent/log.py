@@ -30,7 +30,7 @@ from greenroom.protocol.sessions import (
     repair,
 )
 from greenroom.protocol.sessions.repair import UNKNOWN
-from greenroom.runtime.pipeline.approvals import ApprovalRequest, Decision
+from greenroom.runtime.pipeline.approvals import ApprovalMode, ApprovalRequest, Decision
 from greenroom.runtime.pipeline.execution import ABORTED_BEFORE
 from greenroom.runtime.pipeline.invocations import Invocation
 from greenroom.runtime.pipeline.outcomes import Outcome, ToolFail, error_text, legible
@@ -196,6 +196,12 @@ class TurnLog:
             data = ToolCalled(call.call_id, call.name, call.arguments)
             self._open[call] = session.append("tool/call", data, sources=[self._open[call.parent]]).seq
         return self._open.get(call)
+
+    @property
+    def approval_mode(self) -> ApprovalMode | None:
+        """What the last `approval/policy` of the session says, if there is one."""
+        events = () if self._session is None else self._session.events()
+        return next((event.data.mode for event in reversed(events) if event.type == "approval/policy"), None)
 
     def asked(self, request: ApprovalRequest) -> None:
         """Somebody is asked about a logged call."""

@@ -7,7 +7,7 @@ from typing import final
 from greenroom.actors.agent.log import TurnLog
 from greenroom.actors.agent.run import current_run
 from greenroom.runtime.context import current_actor
-from greenroom.runtime.pipeline.approvals import ApprovalRequest, Decision
+from greenroom.runtime.pipeline.approvals import ApprovalMode, ApprovalRequest, Decision
 from greenroom.runtime.pipeline.invocations import Invocation, Settled
 
 __all__ = ["AgentRecorder"]
@@ -28,6 +28,9 @@ class AgentRecorder:
     def called(self, call: Invocation) -> TurnLog | None:
         log = _log_of(call.agent)
         return log if log is not None and log.called(call) is not None else None
+
+    def approval_mode(self, call: Invocation) -> ApprovalMode | None:
+        return None if (log := _log_of(call.agent)) is None else log.approval_mode
 
     async def saved(self, call: Invocation) -> None:
         if (log := _log_of(call.agent)) is not None:

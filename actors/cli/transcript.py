@@ -13,6 +13,7 @@ from greenroom.actors.session.loading import restored
 from greenroom.protocol.sessions import (
     ApprovalAsked,
     ApprovalDecided,
+    ApprovalPolicy,
     AssistantMessage,
     EndSeed,
     InboxSpliced,
@@ -70,6 +71,8 @@ def _told(event: SessionEvent) -> tuple[str, str, str] | None:
             return who, f"{call.name} {compact(call.arguments)}", "yellow"
         case ToolResulted() as result:
             return f"result of {result.name}", result.content, "red" if result.error else "yellow"
+        case ApprovalPolicy() as policy:
+            return "approval", f"from now on: {policy.mode}", "magenta"
         case ApprovalAsked() as asked:
             return "approval", f"may {asked.name} run?{f' {asked.reason}' if asked.reason else ''}", "magenta"
         case ApprovalDecided() as decided:

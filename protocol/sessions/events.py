@@ -13,6 +13,7 @@ __all__ = [
     "SURFACE_TYPES",
     "ApprovalAsked",
     "ApprovalDecided",
+    "ApprovalPolicy",
     "AssistantMessage",
     "CallBlock",
     "EndSeed",
@@ -141,6 +142,13 @@ class ApprovalAsked(EventData, frozen=True):
 
 
 @final
+class ApprovalPolicy(EventData, frozen=True):
+    """From now on approval is asked for (`ask`), or what needs it is refused without asking anybody (`never`)."""
+
+    mode: Literal["ask", "never"]
+
+
+@final
 class ApprovalDecided(EventData, frozen=True):
     """What was decided. `person`: by somebody, and not by a rule."""
 
@@ -200,6 +208,7 @@ DATA: Final[dict[str, type[EventData]]] = {
     "assistant/message": AssistantMessage,
     "tool/call": ToolCalled,
     "tool/result": ToolResulted,
+    "approval/policy": ApprovalPolicy,
     "approval/asked": ApprovalAsked,
     "approval/decided": ApprovalDecided,
     "todo/write": TodoWrite,

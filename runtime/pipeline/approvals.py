@@ -17,8 +17,9 @@ from greenroom.runtime.pipeline.outcomes import error_text, legible
 from greenroom.runtime.pipeline.recorder import Recorder
 from greenroom.runtime.scopes import Scope
 
-__all__ = ["ApprovalRequest", "Approvals", "Decision"]
+__all__ = ["ApprovalMode", "ApprovalRequest", "Approvals", "Decision"]
 
+ApprovalMode: TypeAlias = Literal["ask", "never"]
 Kind: TypeAlias = Literal["allowed-once", "rejected", "cancelled", "unavailable"]
 
 
@@ -67,8 +68,9 @@ class Approvals:
         self.event, self._dispatch = bus.declare(
             "approval/request", ApprovalRequest, mode="waterfall", result=Decision, scoped=_scope_of
         )
-        self.mode: Literal["ask", "never"] = "ask"
-        """`never` rejects what needs approval without asking anybody."""
+        self.mode: ApprovalMode = "ask"
+        """`never` rejects what needs approval without asking anybody. What the record of a call says about that goes
+        before it."""
         self.delegated = False
         """Whether somebody is asked on behalf of an agent that works beneath another one."""
 
@@ -82,14 +84,15 @@ class Approvals:
             recorder.asked(request)
         decision = Decision("cancelled")
         try:
-            decision = await self._decided(request)
+            mode = None if recorder is None else recorder.approval_mode(call)
+            decision = await self._decided(request, mode or self.mode)
         finally:
             if recorder is not None:
                 recorder.decided(request, decision)
         return decision
 
-    async def _decided(self, request: ApprovalRequest) -> Decision:
-        if self.mode == "never":
+    async def _decided(self, request: ApprovalRequest, mode: ApprovalMode) -> Decision:
+        if mode == "never":
             return Decision("rejected", NEVER)
         if not self.delegated and current_lineage().delegated:
             return Decision("unavailable", DELEGATED)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from greenroom.runtime.pipeline.approvals import ApprovalRequest, Decision
+    from greenroom.runtime.pipeline.approvals import ApprovalMode, ApprovalRequest, Decision
     from greenroom.runtime.pipeline.invocations import Invocation, Settled
 
 __all__ = ["Recorder"]
@@ -23,6 +23,10 @@ class Recorder(Protocol):
 
     def called(self, call: Invocation) -> Any:
         """The call begins. What comes back is handed to `ended`: the record's number, say."""
+
+    def approval_mode(self, call: Invocation) -> ApprovalMode | None:
+        """What the record says about asking for approval of this call, in place of what holds for the whole runtime.
+        None: nothing."""
 
     async def saved(self, call: Invocation) -> None:
         """The tool is about to be entered: wait until the call's record outlives the process, if it is to. What this

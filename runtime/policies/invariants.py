@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, final
 
 from greenroom.protocol.errors import InvariantError
-from greenroom.runtime.pipeline.approvals import ApprovalRequest, Decision
+from greenroom.runtime.pipeline.approvals import ApprovalMode, ApprovalRequest, Decision
 from greenroom.runtime.pipeline.invocations import Invocation, Settled
 from greenroom.runtime.pipeline.outcomes import ToolOk
 from greenroom.runtime.pipeline.recorder import Recorder
@@ -39,6 +39,9 @@ class CheckedRecorder:
         number = None if self._inner is None else self._inner.called(call)
         self._open.add(call)
         return number
+
+    def approval_mode(self, call: Invocation) -> ApprovalMode | None:
+        return None if self._inner is None else self._inner.approval_mode(call)
 
     async def saved(self, call: Invocation) -> None:
         _check(call in self._open, call, "its tool is entered before it has begun")

@@ -33,6 +33,9 @@ class Log:
     def hears(self) -> bool:
         return True
 
+    def approval_mode(self, call: Invocation) -> None:
+        return None
+
     async def saved(self, call: Invocation) -> None:
         assert f"call {call.call_id}" in self.events, "it has begun"
 

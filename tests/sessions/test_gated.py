@@ -97,6 +97,28 @@ async def test_a_grant_does_not_outlive_the_session_that_it_was_given_in(desk: D
     assert session_of(agent).order.turn is None
 
 
+async def test_what_a_session_says_about_asking_holds_for_its_agent_also_later(desk: Desk) -> None:
+    gate = Gate(desk)
+    agent = await desk.agent(SECOND, DONE, tools=[gate.tool])
+    session_of(agent).append("approval/policy", {"mode": "never"})
+    await agent.generate()
+    agent = await desk.again(agent, SECOND, DONE, tools=[gate.tool])
+    await agent.generate()
+    assert (gate.prompts, gate.ran) == ([], [])
+    assert shown(agent).count("decided rejected") == 2
+    desk.runtime.pipeline.approvals.mode = "never"
+    session_of(agent).append("approval/policy", {"mode": "ask"})
+    async with trio.open_nursery() as nursery:
+        agent = await desk.again(agent, SECOND, DONE, tools=[gate.tool])
+        nursery.start_soon(agent.generate)
+        await settle()
+        await gate.answer("allowed-once")
+    assert (len(gate.prompts), gate.ran) == (1, ["t2"])
+    other = await desk.agent(SECOND, DONE, id="b", tools=[gate.tool])
+    await other.generate()
+    assert len(gate.prompts) == 1, "what holds for the runtime holds for the others"
+
+
 async def _generate(agent: Agent) -> None:
     with pytest.raises(ActorError):
         await agent.generate()
