@@ -134,6 +134,7 @@ LEAVES: Final[dict[str, str]] = {
     "edit": "files",
     "relation": "nothing: it reads",
     "subagent": "what the sub-agent's own tools leave, and its log",
+    "todo_write": "an event in the agent's log, if it has one",
     "workflow": "its run in the journal, if there is one",
     "workspace": "files, in a folder",
     "write": "files",

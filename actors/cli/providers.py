@@ -92,11 +92,15 @@ def _tools_of(name: str, seam: Seam[Any], make: Callable[..., Any], runtime: Run
     try:
         given = make(runtime)
         tools: list[Any] = [given] if isinstance(given, Tool) else list(given)
+        if not tools:
+            raise ValueError("it gives no tool")
         for tool in tools:
             if not isinstance(tool, Tool):
                 raise TypeError(f"what it gives is {type(tool).__name__}, which is no tool")
             if runtime.tools.tool(tool.name) is not None:
                 raise ValueError(f"there is a tool {tool.name} already")
+            if not (tool.description or "").strip():
+                raise ValueError(f"the tool {tool.name} has no description")
     except Exception as error:
         raise seam.broken(name, error) from error
     return tools

@@ -51,15 +51,19 @@ def read_config(document: Mapping[str, Any]) -> Config:
             "into the environment, or into the file that credentials.file names.",
             {"keys": keys},
         )
-    fault = ""
-    try:
-        config = msgspec.convert(dict(document), Config)
-    except msgspec.ValidationError as error:
-        fault = _said(error)
-    if fault:  # raised out here, so that it does not carry the error that may quote a value
-        raise ConfigError("CONFIG_VALUE", f"The configuration cannot be used: {fault}.")
+    config = _converted(document)
+    if isinstance(config, str):  # raised out here, so that it does not carry an error that may quote a value
+        raise ConfigError("CONFIG_VALUE", f"The configuration cannot be used: {config}.")
     check(config)
     return config
+
+
+def _converted(document: Mapping[str, Any]) -> Config | str:
+    """The configuration, or what is wrong with the first value that a key cannot have."""
+    try:
+        return msgspec.convert(dict(document), Config)
+    except msgspec.ValidationError as error:
+        return _said(error)
 
 
 def override(config: Config, **tables: Mapping[str, object]) -> Config:

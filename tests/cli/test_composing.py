@@ -188,23 +188,36 @@ def another_infer(runtime):
 
 def no_tool(runtime):
     return [7]
+
+def nothing(runtime):
+    return []
+
+def silent(runtime):
+    return Tool("silent", lambda _: 1, description=" ")
 """
 
 
 async def test_an_installed_package_adds_tools_and_a_clash_is_told_with_its_owner(folder: Path) -> None:
-    points = ("weather = weathering:weather", "clash = weathering:another_infer", "bad = weathering:no_tool")
+    made = {"weather": "weather", "clash": "another_infer", "bad": "no_tool", "nothing": "nothing", "silent": "silent"}
+    points = [f"{name} = weathering:{function}" for name, function in made.items()]
     installed(folder, "weathering", *points, group="greenroom.tools", code=TOOLS)
     document = {"terminals": {"names": ["a", "b"]}, "tools": {"add": ["weather"]}}
     async with open_composition(read_config(document)) as runtime:
         result = await called(runtime, "weather")
         assert isinstance(result, ToolSuccess)
         assert result.value == 2
-    for name, said in (("clash", "there is a tool infer already"), ("bad", "int, which is no tool")):
+    wrong = {
+        "clash": "there is a tool infer already",
+        "bad": "int, which is no tool",
+        "nothing": "it gives no tool",
+        "silent": "the tool silent has no description",
+    }
+    for name, said in wrong.items():
         with pytest.raises(SeamError, match=rf"{said}.*weathering 1\.0"):
             async with open_composition(read_config({"tools": {"add": [name]}})):
                 pass
-    with pytest.raises(SeamError, match="no provider nothing"):
-        async with open_composition(read_config({"tools": {"add": ["nothing"]}})):
+    with pytest.raises(SeamError, match="no provider missing"):
+        async with open_composition(read_config({"tools": {"add": ["missing"]}})):
             pass
 
 
