@@ -5,17 +5,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import partial
-from itertools import count
 from typing import Final, Literal, final
 
 import trio
-from msgspec import Struct
 
 from greenroom.actors.agent import Agent, check_input, current_agent, host, party
 from greenroom.actors.session import Session, SessionManager
 from greenroom.actors.subagent.builders import Builders, Plan
 from greenroom.actors.subagent.child import Child, tell
+from greenroom.actors.subagent.living import Living
 from greenroom.actors.subagent.providers import ChildProvider
 from greenroom.actors.subagent.records import Record, Records
 from greenroom.protocol.agents import (
@@ -25,11 +23,9 @@ from greenroom.protocol.agents import (
     ChildResult,
     ChildUnreadable,
     MessageInput,
-    StopReason,
 )
-from greenroom.protocol.errors import ActorError, GreenroomError, SubagentError
+from greenroom.protocol.errors import ActorError, SubagentError
 from greenroom.protocol.sessions import SubagentDescriptor
-from greenroom.runtime.inbox import InboxClaimed, InboxDiscarded
 from greenroom.runtime.lineage import within
 from greenroom.runtime.ref import Ref
 from greenroom.runtime.tools import Tool
@@ -44,25 +40,6 @@ MAX_DEPTH: Final = 3
 
 MAX_CHILDREN: Final = 16
 """How many continuable sub-agents one agent has at a time, where nothing else is said."""
-
-
-class SubagentStarted(Struct, frozen=True):
-    """`subagent/start`: a sub-agent has something to do. One `subagent/end` with the same `run_id` follows."""
-
-    run_id: str
-    child: str
-    parent: str | None
-    provider: str
-    label: str
-
-
-class SubagentEnded(Struct, frozen=True):
-    """`subagent/end`: nothing more is to be done for it, and its parent has been told."""
-
-    run_id: str
-    child: str
-    parent: str | None
-    stop_reason: StopReason
 
 
 @final
@@ -99,15 +76,7 @@ class Subagents:
         self._tree = tree
         self._builders = Builders(tree.bus, report(self))
         self._records = Records(sessions)
-        self._children: dict[str, Child] = {}
-        self._untold: dict[Child, None] = {}
-        """Those whose parent could not be told yet, since its inbox is full."""
-        self._numbers = count(1)
-        bus = tree.bus
-        self._started = bus.declare("subagent/start", SubagentStarted)[1]
-        self._ended = bus.declare("subagent/end", SubagentEnded)[1]
-        bus.on("inbox/claimed", self._tell_again)
-        bus.on("inbox/discarded", self._tell_again)
+        self._living = Living(tree.bus, lambda child: self._records.leave(child.agent.session))
 
     @property
     def providers(self) -> tuple[str, ...]:
@@ -142,7 +111,7 @@ class Subagents:
         with within(plan.lineage):
             place = host(agent, party(self._tree) if above is here else _alive(above).ref)
             try:
-                self._publish(child, place)
+                self._living.publish(child, place)
                 try:
                     await agent.generate()
                 except Exception as error:
@@ -187,7 +156,7 @@ class Subagents:
             if session is not None and new:
                 session.append("subagent/descriptor", SubagentDescriptor(plan.provider, plan.request))
             message = agent.inbox.followup(text, source="parent")
-            self._publish(child, place)
+            self._living.publish(child, place)
         except BaseException:
             self._records.leave(session)
             if place is not None:
@@ -199,7 +168,7 @@ class Subagents:
 
     def _make_room(self, parent: Agent) -> Child | None:
         """Whose place one more would take. Raises LIMIT if nobody's is free."""
-        live = [each for each in self._of(parent) if each.continuable]
+        live = [each for each in self._living.of(parent) if each.continuable]
         if len(live) < self.max_children:
             return None
         idle = min((each for each in live if each.settled), key=lambda each: each.idle_since, default=None)
@@ -212,26 +181,11 @@ class Subagents:
             )
         return idle
 
-    def _publish(self, child: Child, place: Ref) -> None:
-        self._children[child.id] = child
-        place.watch(lambda _place: self._forget(child))
-        child.agent.emitter.on("start", partial(self._activate, child))
-        child.agent.emitter.on("finish", partial(self._look, child))
-        child.agent.emitter.on("error", partial(self._look, child))
-        self._announce(child)
-
-    def _announce(self, child: Child) -> None:
-        """It is at work, and so are those above it, which wait for it."""
-        parent = None if child.parent is None else child.parent.id
-        self._started(SubagentStarted(child.result.run_id, child.id, parent, child.provider, child.label))
-        if parent is not None and (above := self._children.get(parent)) is not None:
-            self._activate(above)
-
     # ---------------------------------------------------------------- control
 
     def agent(self, id: str) -> Agent | None:
         """The sub-agent of that id, if it lives."""
-        child = self._children.get(id)
+        child = self._living.children.get(id)
         return None if child is None else child.agent
 
     async def send(self, id: str, text: str, *, parent: Agent | None = None) -> str:
@@ -247,12 +201,12 @@ class Subagents:
         await trio.lowlevel.checkpoint()
         check_input(text)
         caller = parent or current_agent()
-        if id in self._children:
+        if id in self._living.children:
             child, message = self._give(id, text, caller)
         else:
             record = await self._records.find(id, caller)
             session = await self._records.open_again(id)
-            if id in self._children:  # somebody has sent it something meanwhile
+            if id in self._living.children:  # somebody has sent it something meanwhile
                 child, message = self._give(id, text, caller)
             else:
                 child, message = self._begin_anew(id, record, session, text, caller)
@@ -279,7 +233,7 @@ class Subagents:
         return self._begin(plan, parent, session, text)
 
     def _give(self, id: str, text: str, caller: Agent | None) -> tuple[Child, str]:
-        child = self._children[id]
+        child = self._living.children[id]
         if caller is None or child.parent is not caller or not caller.ref.alive:
             raise _unauthorized(caller, id, "is given more only by the agent that it works for")
         if not child.continuable:
@@ -291,7 +245,7 @@ class Subagents:
         if not child.agent.ref.alive:
             raise SubagentError("ACTIVATION_CLOSING", f"{id} is being stopped: begin another one.", {"id": id})
         message = child.agent.inbox.followup(text, source="parent")
-        self._activate(child)
+        self._living.activate(child)
         return child, message
 
     def interrupt(self, id: str, *, by: Agent | None = None) -> None:
@@ -301,7 +255,7 @@ class Subagents:
         `SubagentError` UNAUTHORIZED.
         """
         caller = by or current_agent()
-        child = self._children.get(id)
+        child = self._living.children.get(id)
         if caller is not None:
             if not caller.ref.alive or caller.id == id:
                 raise _unauthorized(caller, id, "can be stopped by an agent above it that lives, and by no other")
@@ -316,7 +270,7 @@ class Subagents:
         """A snapshot of the sub-agents that live of whoever calls, or of all beneath it. A program sees those that no
         other sub-agent has begun, or all there are."""
         caller = by or current_agent()
-        found = self._outermost() if caller is None else self._of(caller)
+        found = self._living.outermost() if caller is None else self._living.of(caller)
         return tuple(self._listed(found, in_full=scope == "descendants"))
 
     async def all_children(
@@ -328,7 +282,7 @@ class Subagents:
         caller, stored = by or current_agent(), list[ChildInfo | ChildUnreadable]()
         if caller is not None and caller.session is not None:
             stored = await self._records.ready(
-                caller.session.id, lambda: self._children.keys(), in_full=scope == "descendants"
+                caller.session.id, lambda: self._living.children.keys(), in_full=scope == "descendants"
             )
         return (*self.children(scope, by=caller), *stored)
 
@@ -336,7 +290,7 @@ class Subagents:
         for child in children:
             yield child.info(in_full=in_full)
             if in_full:
-                yield from self._listed(self._of(child.agent), in_full=True)
+                yield from self._listed(self._living.of(child.agent), in_full=True)
 
     def report(self, text: str) -> str:
         """Tell the parent of the sub-agent in whose run this is called; the id of the message.
@@ -344,7 +298,7 @@ class Subagents:
         Raises `SubagentError` PARENT_UNAVAILABLE where there is none, or none any more; AgentError INPUT, INBOX_FULL.
         """
         agent = current_agent()
-        child = None if agent is None else self._children.get(agent.id)
+        child = None if agent is None else self._living.children.get(agent.id)
         if child is None or child.agent is not agent or child.parent is None:
             raise SubagentError("PARENT_UNAVAILABLE", "No agent gave this work, so that there is none to report to.")
         with suppress(ActorError):
@@ -354,62 +308,6 @@ class Subagents:
             f"{child.parent.id}, which {child.id} works for, has ended and hears nothing any more.",
             {"parent": child.parent.id},
         )
-
-    def _of(self, parent: Agent | None) -> list[Child]:
-        return [child for child in self._children.values() if child.parent is parent]
-
-    def _outermost(self) -> list[Child]:
-        return [
-            child for child in self._children.values() if child.parent is None or child.parent.id not in self._children
-        ]
-
-    # ---------------------------------------------------------------- the end of an activation
-
-    def _activate(self, child: Child, _told: object = None) -> None:
-        if child.settled:
-            child.activate()
-            self._announce(child)
-
-    def _look(self, child: Child, _told: object = None) -> None:
-        """Settle it, if nothing more is to be done for it and for those beneath it."""
-        agent = child.agent
-        if child.settled or not child.continuable or not agent.ref.alive:
-            return
-        if agent.status != "running" and not agent.inbox.wakes and all(each.settled for each in self._of(agent)):
-            self._settle(child)
-
-    def _settle(self, child: Child) -> None:
-        """Tell its parent, and then, not before, be done with it."""
-        parent = child.parent
-        if child.continuable and parent is not None and parent.ref.alive:
-            try:
-                tell(parent, child.notice())
-            except GreenroomError as error:
-                if error.code == "INBOX_FULL":  # again when something of it was read
-                    self._untold[child] = None
-                    return
-                logger.warning("%s could not be told of the end of %s: %s", parent.ref.path, child.id, error)
-        self._untold.pop(child, None)
-        child.settled, child.idle_since = True, next(self._numbers)
-        above = None if parent is None else parent.id
-        self._ended(SubagentEnded(child.result.run_id, child.id, above, child.result.stop_reason))
-        if above is not None and (waiting := self._children.get(above)) is not None:
-            self._look(waiting)
-
-    def _tell_again(self, told: InboxClaimed | InboxDiscarded) -> None:
-        for child in list(self._untold):
-            if child.parent is not None and child.parent.ref.path == told.agent:
-                if self._children.get(child.id) is child:  # and not one that goes on after it
-                    self._look(child)
-                else:
-                    self._settle(child)
-
-    def _forget(self, child: Child) -> None:
-        """It has ended, with all beneath it."""
-        del self._children[child.id]
-        self._records.leave(child.agent.session)
-        if not child.settled:
-            self._settle(child)
 
 
 def _alive(agent: Agent | None) -> Agent:
