@@ -193,9 +193,17 @@ class FrameSocket:
                         await self.drain()
                     handle(message)
         except ConnectionClosed as closed:
-            self.end(*((closed.reason.code, closed.reason.reason or "") if closed.reason else (ABNORMAL, "")))
+            self._end_as(closed, "")
         finally:
             self._hurry()
+
+    def _end_as(self, closed: ConnectionClosed, otherwise: str) -> None:
+        """End for the reason that the peer gave, whoever of the tasks here notices first that it has closed."""
+        told = closed.reason
+        if told is None or told.code == ABNORMAL:
+            self.end(ABNORMAL, otherwise)
+        else:
+            self.end(told.code, told.reason or "")
 
     async def _write(self, nursery: trio.Nursery) -> None:
         """Send what waits, and see to it that the peer is pinged: a task for that alone would be one for every idle
@@ -217,16 +225,16 @@ class FrameSocket:
                 if self._drained is not None and not self._queue:
                     self._drained.set()
                     self._drained = None
-        except ConnectionClosed:
-            self.end(ABNORMAL, "the peer takes nothing any more")
+        except ConnectionClosed as closed:
+            self._end_as(closed, "the peer takes nothing any more")
 
     async def _ping(self) -> None:
         scope = trio.move_on_after(self._limits.ping_timeout)
         try:
             with scope:
                 await self._ws.ping()
-        except ConnectionClosed:
-            self.end(ABNORMAL, "the peer takes nothing any more")
+        except ConnectionClosed as closed:
+            self._end_as(closed, "the peer takes nothing any more")
         if scope.cancelled_caught:
             self.end(ABNORMAL, f"no answer to a ping within {self._limits.ping_timeout:g} s")
 
