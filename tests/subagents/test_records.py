@@ -227,13 +227,13 @@ async def test_cancelled_at_any_step_it_was_begun_wholly_or_not_at_all(
             family = Family(runtime)
             family.offer("spawn", DONE)
             root = await root_of(family)
-            if what == "send":
-                child = await begun(family, root)
+            child = await begun(family, root) if what == "send" else None
+            if child is not None:
                 await child.ref.stop()
             before = len(family.starts)
 
             async def act() -> object:
-                if what == "send":
+                if child is not None:
                     return await family.subagents.send(child.id, "More.", parent=root)
                 return await family.subagents.start(request(), parent=root)
 
@@ -241,7 +241,7 @@ async def test_cancelled_at_any_step_it_was_begun_wholly_or_not_at_all(
             await trio.testing.wait_all_tasks_blocked()
             assert len(family.starts) - before == (0 if ended.cancelled else 1)
             assert len(family.starts) == len(family.ends)
-            if what == "send":
+            if child is not None:
                 await family.subagents.send(child.id, "Again.", parent=root)
                 await trio.testing.wait_all_tasks_blocked()
                 assert told(living(family, child.id))[-1] == "Again."
