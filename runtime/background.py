@@ -72,9 +72,11 @@ def wanted(args: Any) -> tuple[bool | Refusal, Any]:
 
     Never raises, whatever they are.
     """
-    if not isinstance(args, dict) or FLAG not in args:
+    if not isinstance(args, dict):
         return False, args
     given = cast("dict[str, Any]", args)
+    if FLAG not in given:
+        return False, given
     reading = _READING.parse({FLAG: given[FLAG]})
     rest = {name: value for name, value in given.items() if name != FLAG}
     return (reading if isinstance(reading, Refusal) else bool(reading[FLAG])), rest
