@@ -18,8 +18,9 @@ from greenroom.actors.cli.results import print_note
 from greenroom.actors.cli.running import check_file
 from greenroom.actors.cli.transcript import describe_event
 from greenroom.actors.session import JournalLogs, JsonlPersistence, Stored
+from greenroom.actors.session.loading import restored
 from greenroom.protocol.errors import ConfigError, SessionError
-from greenroom.protocol.sessions import SessionHeader
+from greenroom.protocol.sessions import TURNS, SessionHeader, Turns, project
 from greenroom.protocol.sessions.codec import encode
 from greenroom.runtime.journal import open_reader
 
@@ -124,5 +125,5 @@ def _show(stored: Stored, last: int, *, json: bool) -> int:
 
 
 def _open_turn(stored: Stored) -> bool:
-    turns = [event.type for event in stored.events if event.type in ("turn/start", "turn/end")]
-    return bool(turns) and turns[-1] == "turn/start"
+    turns: Turns = project((TURNS,), map(restored, stored.events)).values[TURNS.key]
+    return turns.open
