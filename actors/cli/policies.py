@@ -55,7 +55,7 @@ def set_policies(runtime: Runtime, config: Config, providers: Providers) -> None
     for policy in around:
         bus.on(pipeline.execute, policy)
     if policies.repeats is not None:
-        bus.on("tools/post-execute", RepeatReminder(exclude=frozenset(policies.repeats.exclude)))
+        RepeatReminder(exclude=frozenset(policies.repeats.exclude)).follow(bus)
     if policies.spill is not None and providers.spill is not None:
         runtime.spill.provide(policies.spill.store, providers.spill)
         spill = spill_policy(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Final, final
 
 from msgspec import structs
 
-from greenroom.runtime.bus import Next
+from greenroom.runtime.bus import Bus, Next
+from greenroom.runtime.inbox import InboxClaimed
 from greenroom.runtime.pipeline.invocations import Settled
 from greenroom.runtime.pipeline.verdicts import Review
 
@@ -24,13 +25,34 @@ class RepeatReminder:
     denied, failed or succeeded makes no difference. Calls of tools in `exclude` are as if they were not made, and so
     are those that a tool makes itself.
 
-    It counts for each agent by itself, in memory. Call `reset` when a person has said something to the agent, and when
-    the agent has ended.
+    It counts for each agent by itself, in memory, until `reset`: which is to be called when a person has said something
+    to the agent, and when the agent has ended. `follow` registers it and calls that by itself.
     """
 
     def __init__(self, *, exclude: Collection[str] = ()) -> None:
         self._exclude = exclude
         self._last: dict[str, tuple[str, int]] = {}
+
+    def follow(self, bus: Bus) -> Callable[[], None]:
+        """Listen, until the returned function is called; and begin anew with an agent that has ended, or that has read
+        input in its inbox which no part of the runtime has put there. What is added to its conversation otherwise is
+        not seen: whoever does that calls `reset`."""
+
+        def claimed(input: InboxClaimed) -> None:
+            if any(message.source is None for message in input.messages):
+                self.reset(input.agent)
+
+        ends = (
+            bus.on("tools/post-execute", self),
+            bus.on("inbox/claimed", claimed),
+            bus.on("actor/ended", lambda ended: self.reset(ended.path)),
+        )
+
+        def close() -> None:
+            for end in ends:
+                end()
+
+        return close
 
     def reset(self, agent: str) -> None:
         """Forget what the agent at that path has called."""

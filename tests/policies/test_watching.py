@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import trio
+import trio.testing
 from trio.testing import MockClock
 
 from greenroom.actors.agent import Agent
@@ -58,6 +59,23 @@ async def test_another_call_begins_a_new_row_and_an_excluded_one_does_not() -> N
     wait: tuple[str, dict[str, Any]] = ("wait", {})
     assert await reminded(RepeatReminder(), look, look, wait, look, look) == []
     assert await reminded(RepeatReminder(exclude=["wait"]), look, look, wait, look) == [4]
+
+
+async def test_input_of_a_user_begins_a_new_row_and_a_notice_of_the_runtime_does_not() -> None:
+    look = ProviderResult("", tools=(ToolCall("1", "look", {}),))
+    done = ProviderResult("Done.")
+    async with open_runtime() as runtime:
+        close = RepeatReminder().follow(runtime.bus)
+        provider = ScriptedProvider([look, look, done, look, look, done, look, done, done])
+        agent = runtime.agents.add(Agent(provider, id="ada", tools=[Tool("look", lambda: None)]))
+        reminders: list[int] = []
+        for source in (None, None, "job"):
+            agent.inbox.followup("Go on.", source=source)
+            await trio.testing.wait_all_tasks_blocked()
+            reminders.append(sum("times in a row" in message.content for message in agent.context.messages.view()))
+        assert reminders == [0, 0, 1], "two, two, and one more after a notice"
+        close()
+        assert not runtime.pipeline.post_execute.listeners
 
 
 async def test_a_denied_call_counts_and_a_word_of_a_person_begins_anew() -> None:
