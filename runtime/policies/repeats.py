@@ -12,6 +12,7 @@ from greenroom.runtime.bus import Bus, Next
 from greenroom.runtime.inbox import InboxClaimed
 from greenroom.runtime.pipeline.invocations import Settled
 from greenroom.runtime.pipeline.verdicts import Review
+from greenroom.runtime.tree import ActorEnded
 
 __all__ = ["RepeatReminder"]
 
@@ -42,10 +43,13 @@ class RepeatReminder:
             if any(message.source is None for message in input.messages):
                 self.reset(input.agent)
 
+        def ended(actor: ActorEnded) -> None:
+            self.reset(actor.path)
+
         ends = (
             bus.on("tools/post-execute", self),
             bus.on("inbox/claimed", claimed),
-            bus.on("actor/ended", lambda ended: self.reset(ended.path)),
+            bus.on("actor/ended", ended),
         )
 
         def close() -> None:
