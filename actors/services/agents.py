@@ -9,8 +9,9 @@ from msgspec import UNSET, Struct, UnsetType
 
 from greenroom.actors.agent import Agent, AgentManager, AgentStatus
 from greenroom.actors.remote import remote
+from greenroom.actors.services.sessions import session_refusal
 from greenroom.protocol.agents.inbox import InboxKind
-from greenroom.protocol.errors import ActorError, AgentError, RemoteError
+from greenroom.protocol.errors import ActorError, AgentError, RemoteError, SessionError
 
 __all__ = ["AgentInfo", "AgentPosted", "AgentService"]
 
@@ -56,13 +57,16 @@ class AgentService:
 
         `followup`, unless something else is said, is a turn of its own after the present one; `steer` is read before
         the model is asked next; both wake an agent that is idle. `inject` is read with the next step, whenever there
-        is one. Refused with `agent/inbox-full`, `agent/input` and `agent/stopped`.
+        is one. Refused with `agent/inbox-full`, `agent/input` and `agent/stopped`, and with what the agent's session
+        refuses: `session/disposed` if it is open no more.
         """
         await trio.lowlevel.checkpoint()
         inbox = agent.inbox
         put = {"followup": inbox.followup, "steer": inbox.steer, "inject": inbox.inject}
         try:
             return AgentPosted(message_id=put["followup" if isinstance(kind, UnsetType) else kind](text))
+        except SessionError as error:
+            raise session_refusal(error) from None
         except (AgentError, ActorError) as error:
             raise RemoteError(f"agent/{error.code.lower().replace('_', '-')}", error.message, error.context) from None
 
@@ -70,10 +74,14 @@ class AgentService:
     async def abort(self, agent: Agent, reason: str | UnsetType = UNSET, keep_inbox: bool | UnsetType = UNSET) -> None:
         """Stop what an agent works on, without waiting for its end, and discard what waits in its inbox.
 
-        With `keepInbox` that stays, and is read afterwards.
+        With `keepInbox` that stays, and is read afterwards. Refused with `session/disposed` if the agent's session is
+        open no more and what waits cannot be discarded in it; what it works on is stopped all the same.
         """
         await trio.lowlevel.checkpoint()
-        agent.abort(None if isinstance(reason, UnsetType) else reason, keep_inbox=keep_inbox is True)
+        try:
+            agent.abort(None if isinstance(reason, UnsetType) else reason, keep_inbox=keep_inbox is True)
+        except SessionError as error:
+            raise session_refusal(error) from None
 
 
 def _info(agent: Agent) -> AgentInfo:

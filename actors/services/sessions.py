@@ -14,7 +14,7 @@ from greenroom.protocol.errors import RemoteError, SessionError
 from greenroom.protocol.sessions import SessionEvent, SessionHeader
 from greenroom.runtime.bus import Bus
 
-__all__ = ["SessionPage", "SessionService"]
+__all__ = ["SessionPage", "SessionService", "session_refusal"]
 
 PAGE: Final = 500
 """How many events are given at once, where nothing else is said."""
@@ -106,9 +106,10 @@ class SessionService:
         try:
             return await self._sessions.read(session)
         except SessionError as error:
-            raise RemoteError(_code(error), error.message, error.context) from None
+            raise session_refusal(error) from None
 
 
-def _code(error: SessionError) -> str:
+def session_refusal(error: SessionError) -> RemoteError:
+    """What a caller is told of what a session refuses."""
     reason = error.code.lower().removeprefix("session_").replace("_", "-")
-    return f"session/{reason}"
+    return RemoteError(f"session/{reason}", error.message, error.context)

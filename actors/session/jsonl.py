@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, TypeVar, final
@@ -124,6 +125,16 @@ class _File:
             self._owned.release()
 
 
+def _opened(path: Path, mode: int = os.O_RDONLY) -> int:
+    """The descriptor of a file that is there. Anything else in its place is refused: a pipe would let whoever opens it
+    wait for its other end, and some devices never end."""
+    descriptor = os.open(path, mode | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is no ordinary file", str(path))
+    return descriptor
+
+
 def _write(descriptor: int, content: bytes, at: int) -> None:
     rest = memoryview(content)
     while rest:
@@ -136,9 +147,10 @@ def _claimed(path: Path, id: str) -> _File | None:
         return None
     owned = _owned(path, id)
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        descriptor = _opened(path, os.O_RDWR)
         try:
-            lines = read_lines(path.read_bytes(), id)
+            with open(descriptor, "rb", closefd=False) as content:
+                lines = read_lines(content.read(), id)
             os.ftruncate(descriptor, lines.sound)
             os.fsync(descriptor)
         except BaseException:
@@ -204,7 +216,8 @@ def _owned(path: Path, id: str) -> Ownership:
 
 def _read(path: Path, id: str, after: int) -> Stored | None:
     try:
-        content = path.read_bytes()
+        with open(_opened(path), "rb") as file:
+            content = file.read()
     except FileNotFoundError:
         return None
     lines = read_lines(content, id)
@@ -216,7 +229,7 @@ def _headers(folder: Path) -> list[SessionHeader]:
     headers: list[SessionHeader] = []
     for path in folder.glob(f"*/{NAME}"):
         try:
-            with open(path, "rb") as file:
+            with open(_opened(path), "rb") as file:
                 header = decode_header(file.readline(HEADER))
         except (OSError, SessionError):
             continue

@@ -121,6 +121,21 @@ async def test_a_session_is_listed_and_read_in_pages(site: Site, client: Client)
     assert (await refusal(client, "session/read", session="planner", afterSeq=-2))[0] == "gateway/arguments-invalid"
 
 
+async def test_an_agent_whose_session_was_disposed_of_is_stopped_and_says_why_it_takes_nothing(
+    site: Site, client: Client
+) -> None:
+    session = await site.runtime.sessions.open("planner")
+    planner = site.runtime.agents.add(Agent(ScriptedProvider([SLOW]), session=session))
+    planner.inbox.followup("One.")
+    planner.inbox.followup("Two.")
+    await until(lambda: len(planner.inbox.messages) == 1)
+    await site.runtime.sessions.dispose(session)
+    for method, params in (("agent/post", {"text": "Three."}), ("agent/abort", {})):
+        code, message = await refusal(client, method, agentId="planner", **params)
+        assert (code, "open it again" in message) == ("session/disposed", True)
+    await until(lambda: planner.status != "running")
+
+
 async def test_a_session_is_followed_from_a_position_until_it_is_disposed_of(site: Site, client: Client) -> None:
     session = await site.runtime.sessions.open("planner")
     other = await site.runtime.sessions.open("other")

@@ -152,6 +152,27 @@ async def _reopened(tmp_path: Path) -> list[str]:
 
 
 @pytest.mark.case("pipeline", 30)
+@pytest.mark.parametrize("foreign", ["pipe", "device", "folder"])
+async def test_what_stands_in_the_place_of_a_log_and_is_no_file_is_refused_and_keeps_nobody_waiting(
+    tmp_path: Path, foreign: str
+) -> None:
+    kept = JsonlPersistence(tmp_path)
+    place = kept.path("planner")
+    place.parent.mkdir(parents=True)
+    if foreign == "pipe":
+        os.mkfifo(place)
+    elif foreign == "device":
+        place.symlink_to("/dev/zero")
+    else:
+        place.mkdir()
+    async with open_runtime(session_persistence=kept) as runtime:
+        for look in (runtime.sessions.read, runtime.sessions.open):
+            with pytest.raises(SessionError, match=r"cannot be used") as refused:
+                await look("planner")
+            assert refused.value.code == "IO"
+        assert await runtime.sessions.list() == []
+
+
 async def test_half_a_last_line_is_cut_and_damage_before_the_last_end_of_a_turn_is_refused(tmp_path: Path) -> None:
     file = await _written(tmp_path, "one")
     whole = file.read_bytes()
