@@ -6,14 +6,16 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trio
 
-from tests.cli.conftest import GREENROOM, run
+from tests.cli.conftest import GREENROOM, SECONDS, begin, run
 from tests.console.desk import TAKES_TERMINAL, ended
 from tests.console.person import PATIENCE, Person, seated
 
@@ -50,6 +52,41 @@ async def sits_down(person: Person, *words: str, **environment: str) -> trio.Pro
         start_new_session=True,
         env={**os.environ, "TERM": "xterm-256color", **environment},
     )
+
+
+class Talk:
+    """`greenroom chat` whose input is a pipe that stays open."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._lines, self._output = process.stdin, process.stdout
+
+    def says(self, *lines: str, until: str) -> str:
+        """Type these lines; what is printed from now on, up to that text."""
+        self._lines.writelines(f"{line}\n" for line in lines)
+        self._lines.flush()
+        return self.reads(until)
+
+    def reads(self, text: str) -> str:
+        seen = ""
+        while text not in seen:
+            line = self._output.readline()
+            assert line, f"it ended, and {text!r} is not in {seen!r}"
+            seen += line
+        return seen
+
+
+@contextmanager
+def talking(*words: str) -> Generator[Talk]:
+    process = begin("chat", *words, stdin=subprocess.PIPE)
+    try:
+        yield Talk(process)
+        out, err = process.communicate(timeout=SECONDS)
+        assert (process.returncode, err) == (0, ""), out
+    finally:
+        process.kill()
+        process.wait()
 
 
 async def test_a_question_of_the_agent_is_answered_in_the_conversation(person: Person, tmp_path: Path) -> None:
@@ -181,6 +218,36 @@ def test_a_conversation_goes_on_in_its_session(tmp_path: Path) -> None:
     log = run("log", "tutor", "--data", data)
     said = [log.out.index(text) for text in ("say one", "It is one.", "say two", "It is two.")]
     assert said == sorted(said)
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["session", "memory"])
+def test_a_line_that_comes_while_the_agent_works_by_itself_waits_for_what_it_comes_to(
+    tmp_path: Path, kept: bool
+) -> None:
+    def until(name: str) -> str:
+        return f"until [ -e {name} ]; do sleep 0.01; done"
+
+    turns = (
+        calling("", "bash", command=until("asked"), description="Build", run_in_background=True),
+        {"content": "It is being built."},
+        calling("", "bash", command=f"touch woken; {until('thanked')}", description="Look"),
+        calling("", "job_list"),
+        {"content": "The build\x1b[2J is done."},
+        {"content": "You are welcome."},
+    )
+    config = tmp_path / "greenroom.toml"
+    logs = f'[sessions]\nroot = "{tmp_path}/logs"\n[agent_loop]\nsession = "me"\n' if kept else ""
+    config.write_text(f'{logs}[bash]\nroot = "{tmp_path}"\n[approvals]\ntools = ["job_list"]\n')
+    with talking("--config", str(config), "--script", script(tmp_path, *turns)) as chat:
+        chat.says("go", until="It is being built.")
+        (tmp_path / "asked").touch()
+        while not (tmp_path / "woken").exists():
+            time.sleep(0.01)
+        chat.says("thanks", until="by itself")
+        (tmp_path / "thanked").touch()
+        chat.reads("May job_list run?")
+        rest = chat.says("y", "", until="You are welcome.")
+    assert "The build is done.\nYou are welcome." in rest
 
 
 def test_a_session_that_nothing_keeps_is_refused() -> None:
