@@ -6,7 +6,7 @@ import ast
 import inspect
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -286,8 +286,9 @@ def _modules(names: tuple[str, ...]) -> str:
     return ", ".join(f"`{name.removeprefix('greenroom.')}`" for name in names)
 
 
+@cache
 def scan_code() -> Scan:
-    """The events of greenroom's own code."""
+    """The events of greenroom's own code, as it was when it was first scanned."""
     return scan_events(sources({f"greenroom.{room.__name__.split('.')[1]}": Path(room.__path__[0]) for room in ROOMS}))
 
 

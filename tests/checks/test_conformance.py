@@ -77,9 +77,12 @@ class TestADeparture:
 
 def test_every_departure_is_used_by_a_kept_case_or_was_known_before() -> None:
     unused = [entry for entry in load_rules().departures if entry.known is None]
-    for area in known_areas() if unused else []:
-        used = run_file(load_area(area), CASES / f"{area}.jsonl", load_rules()).departed
-        unused = [entry for entry in unused if entry not in [verdict.departure for verdict in used]]
+    for area in known_areas():
+        ops = load_area(area)
+        if not any(op in ops for entry in unused for op in entry.ops):
+            continue
+        used = [verdict.departure for verdict in run_file(ops, CASES / f"{area}.jsonl", load_rules()).departed]
+        unused = [entry for entry in unused if entry not in used]
     assert unused == []
 
 
