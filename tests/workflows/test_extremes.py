@@ -165,7 +165,7 @@ async def test_a_timeout_beyond_what_a_timer_holds_is_none(autojump_clock: MockC
     assert result.status == "completed"
 
 
-async def test_a_run_whose_token_breaks_ends_stored(autojump_clock: MockClock) -> None:
+async def test_a_run_whose_token_breaks_ends_stored() -> None:
     class Broken:
         def is_set(self) -> bool:
             return False
