@@ -224,7 +224,7 @@ class WorkflowManager:
     ) -> Run:
         """Take up a stored run that was cut off or suspended; what is recorded of it never runs again.
 
-        A run that is under way is returned as it is, one that completed or failed as its record. Raises
+        A run that is under way is returned as it is, one that was over as its record, as it is stored. Raises
         `WorkflowError` UNKNOWN for an id that is not stored, and RESTORE as `create_recovered_workflow` does.
         """
         run = self._runs.get(id)

@@ -171,14 +171,18 @@ class Model:
             self.override, self.paused = override, False
 
     def recover(self) -> None:
-        """The process has died: nothing waits or is paused, and what was cut off has another attempt, or has failed."""
+        """The process has died: nothing waits or is paused, and what was cut off has another attempt, or has failed.
+
+        Of a run that was over by then, though halted tasks of it were not, there is the record as it is.
+        """
+        over = self.status in OVER
         self.at, self.entered, self.paused = 0, False, False
         bailed = False
         for phase in self.phases:
             phase.paused = False
             for task in phase.tasks:
                 task.called = task.paused = False
-                if task.status == "running" and not bailed:
+                if task.status == "running" and not bailed and not over:
                     if task.attempts >= task.limit and task.recovered:
                         task.status = "failed"
                     else:
@@ -186,7 +190,7 @@ class Model:
                         if task.attempts >= task.limit:
                             task.recovered, task.limit = True, task.limit + 1
             bails = phase.bail and not phase.override and any(task.status == "failed" for task in phase.tasks)
-            if bailed or bails:
+            if not over and (bailed or bails):
                 bailed = True
                 for task in phase.tasks:
                     if task.status not in OVER:
@@ -284,7 +288,7 @@ class Workflows(RuleBasedStateMachine):
     def _called(self) -> list[tuple[PhaseModel, TaskModel]]:
         return [(phase, task) for phase in self.model.phases for task in phase.tasks if task.called]
 
-    @precondition(lambda self: self._called())
+    @precondition(lambda self: not self.refused and self._called())
     @rule(index=st.integers(0, 8), verdict=st.sampled_from(["succeed", "fail", "fail"]))
     def judge(self, index: int, verdict: str) -> None:
         called = self._called()
@@ -302,7 +306,7 @@ class Workflows(RuleBasedStateMachine):
     async def _set(event: trio.Event) -> None:
         event.set()
 
-    @precondition(lambda self: not self.model.over)
+    @precondition(lambda self: not self.refused and not self.model.over)
     @rule(
         index=st.integers(0, 20),
         level=st.sampled_from(["workflow", "phase", "task", "task"]),
@@ -344,7 +348,7 @@ class Workflows(RuleBasedStateMachine):
     async def _do(node: Workflow | Phase | Task, move: str) -> None:
         getattr(node, move)()
 
-    @precondition(lambda self: not self.model.over)
+    @precondition(lambda self: not self.refused and not self.model.over)
     @rule()
     def cancel(self) -> None:
         self.driver.call(self.run_.cancel)
