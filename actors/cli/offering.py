@@ -11,6 +11,7 @@ import trio
 
 from greenroom.actors.config import BashTable, Credentials
 from greenroom.actors.database import FILE, MEMORY_DRIVERS, DatabaseFiles, DriverFactory
+from greenroom.actors.session import JsonlPersistence
 from greenroom.actors.system import Runtime
 from greenroom.actors.toolbox.bash import bash_tool
 from greenroom.actors.toolbox.database import database_tool
@@ -81,9 +82,11 @@ async def offer_bash(runtime: Runtime, table: BashTable, credentials: Credential
         )
     found = {name: secret for name, secret in env.items() if secret is not None}
     jobs, spill = runtime.jobs, None if table.spill is None else LocalSpill(table.spill)
+    logs = runtime.sessions.persistence
+    session_log = logs.path if isinstance(logs, JsonlPersistence) else None
     runtime.tools.add(
         (
-            bash_tool(background=jobs, root=table.root, env=found, spill=spill),
+            bash_tool(background=jobs, root=table.root, env=found, spill=spill, session_log=session_log),
             job_list_tool(jobs),
             job_output_tool(jobs),
             job_kill_tool(jobs),

@@ -110,6 +110,9 @@ def bash_tool(
             heard=None if job is None else job.write,
         )
         if job is not None:
+            for name, stream in (("stdout", result.stdout), ("stderr", result.stderr)):
+                if stream.spill_path is not None:  # of what nobody has read a part may be dropped
+                    job.write(f"\n[all of {name}: {stream.spill_path}]\n")
             job.note(_manner(result, abort.reason), ending=_ending(result))
         value: dict[str, Any] = msgspec.to_builtins(result)
         return value
@@ -134,12 +137,12 @@ def _about(
     home: str | os.PathLike[str] | None,
     session_log: Callable[[str], str | os.PathLike[str]] | None,
 ) -> dict[str, str]:
-    """What a command is told of whoever runs it."""
-    told = {} if home is None else {"GREENROOM_HOME": os.fspath(home)}
+    """What a command is told of whoever runs it. It begins in another folder than this process."""
+    told = {} if home is None else {"GREENROOM_HOME": os.path.abspath(home)}
     if agent is not None:
         told["GREENROOM_SESSION_ID"] = agent.id
         if agent.session is not None and session_log is not None:
-            told["GREENROOM_SESSION_LOG"] = os.fspath(session_log(agent.id))
+            told["GREENROOM_SESSION_LOG"] = os.path.abspath(session_log(agent.id))
     return told
 
 

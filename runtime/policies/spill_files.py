@@ -30,7 +30,8 @@ class LocalSpill:
     """
 
     def __init__(self, root: str | os.PathLike[str] | None = None) -> None:
-        self._root = None if root is None else Path(root)
+        # Whoever is told of a file may be in another folder: a command, for one.
+        self._root = None if root is None else Path(root).absolute()
 
     async def save(self, owner: str, name: str, text: str) -> str:
         """Write the text; the file's path. Raises OSError, and ValueError for a text without a UTF-8 form, and leaves

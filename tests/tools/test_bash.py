@@ -230,6 +230,17 @@ async def test_a_job_is_read_as_it_goes_on_awaited_and_listed(runtime: Runtime, 
     assert (await runtime.tools.run("job_kill", {"job_id": "bash-1"}))["outcome"] == "already-finished"
 
 
+async def test_the_output_of_a_job_ends_with_where_all_of_it_is(runtime: Runtime) -> None:
+    started = await bash(runtime, "seq 20000; echo no >&2", run_in_background=True)
+    text = (await output(runtime, started["jobId"], wait=True))["text"]
+    assert text.startswith("[... ")
+    last = text.splitlines()[-1]
+    assert last.startswith("[all of stdout: ")
+    kept = trio.Path(last.removeprefix("[all of stdout: ").removesuffix("]"))
+    assert (await kept.read_text()).split() == [str(number) for number in range(1, 20001)]
+    assert "all of stderr" not in text
+
+
 async def test_a_job_that_is_killed_says_by_what_and_one_whose_time_is_over_has_failed(runtime: Runtime) -> None:
     await bash(runtime, "exec sleep 60", run_in_background=True)
     asked = await runtime.tools.run("job_kill", {"job_id": "bash-1", "reason": "not needed"})
