@@ -257,7 +257,7 @@ class Agent(Actor):
     @handles(Wake)
     @enable_ki_protection
     def _woken(self, _message: Wake) -> None:
-        if not self._runs and self.inbox.wakes:
+        if not self._runs and (self.inbox.wakes or self.inbox.full):
             run = AgentRun(self, self._defaults, keep=False, woken=True)
             context = copy_context()
             context.run(RUN.set, run)
@@ -335,7 +335,7 @@ class Agent(Actor):
             outcome = error if outcome is not None else None
         self._tell(run, outcome, turns)
         unread = run.woken and not (turns.opened or run.stopped)  # what kept it from that would keep the next from it
-        if self.inbox.wakes and not unread:
+        if (self.inbox.wakes or self.inbox.full) and not unread:
             self.wake()
 
     def _tell(self, run: AgentRun, outcome: AgentResult | Exception | None, turns: Turns) -> None:

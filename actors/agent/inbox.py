@@ -64,6 +64,11 @@ class Inbox:
         return any(message.kind != "inject" for message in self._queued)
 
     @property
+    def full(self) -> bool:
+        """Whether it takes no more until something of it was read. Whoever is refused then wakes an idle agent."""
+        return len(self._queued) >= self.limit
+
+    @property
     def for_next_step(self) -> bool:
         """Whether something waits that is read before a turn ends."""
         return any(message.kind != "followup" for message in self._queued)
@@ -110,7 +115,8 @@ class Inbox:
         if self._closed or not ref.alive:
             raise ref.stopped()
         check_input(text)
-        if len(self._queued) >= self.limit:
+        if self.full:
+            self._agent.wake()  # if all of it is for a next step, nothing else brings one about
             raise AgentError(
                 "INBOX_FULL",
                 f"The inbox of the agent {self._agent.id} holds {self.limit} messages that it has not read yet: wait "

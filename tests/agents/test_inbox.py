@@ -245,6 +245,20 @@ async def test_an_inbox_is_bounded(stage: Stage) -> None:
         Agent(ScriptedProvider([DONE]), inbox_limit=0)
 
 
+async def test_an_idle_agent_reads_what_does_not_wake_it_if_that_keeps_others_out(stage: Stage) -> None:
+    agent = stage.agent(DONE, DONE, seed=None, inbox_limit=2)
+    agent.inbox.inject("one")
+    agent.inbox.inject("two")
+    await trio.testing.wait_all_tasks_blocked()
+    assert agent.status == "idle"
+    with pytest.raises(AgentError, match="wait until it has"):
+        agent.inbox.followup("three")
+    await trio.testing.wait_all_tasks_blocked()
+    agent.inbox.followup("three")
+    await trio.testing.wait_all_tasks_blocked()
+    assert [content for role, content in stored(agent) if role == "user"] == ["one", "two", "three"]
+
+
 async def test_an_agent_that_lives_nowhere_or_has_ended_takes_nothing(stage: Stage) -> None:
     with pytest.raises(AgentError) as homeless:
         Agent(ScriptedProvider([DONE])).inbox.followup("hello")

@@ -320,9 +320,10 @@ class StoredFamilies(Families):
                 each.status == "idle" for each in self.subagents.children(by=agent)
             )
             if info.id not in self.single and (info.status == "idle") != rests:
-                full = len(self.agents[self.parents[info.id]].inbox.messages) >= LIMIT
+                above = self.agents[self.parents[info.id]]
                 assert rests
-                assert full, f"{info.id} has finished, and its parent knows nothing of it"
+                assert above.inbox.full, f"{info.id} has finished, and its parent knows nothing of it"
+                assert above.status == "running", f"{above.id} sleeps over an inbox that is full"
 
 
 def _texts(agent: Agent) -> list[str]:
