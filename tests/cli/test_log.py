@@ -139,8 +139,12 @@ def test_a_log_is_followed_while_it_is_written(tmp_path: Path) -> None:
 def test_an_open_turn_is_said_to_be_open(tmp_path: Path) -> None:
     async def write() -> None:
         async with open_runtime(session_persistence=JsonlPersistence(tmp_path)) as runtime:
-            (await runtime.sessions.open("planner")).append("turn/start", {})
+            session = await runtime.sessions.open("planner")
+            session.append("turn/start", {})
+            session.append("user/message", {"content": "in it"})
 
     trio.run(write)
-    ended = run("log", "planner", "--root", str(tmp_path))
-    assert "turn is open" in ended.out + ended.err
+    for after in ("-1", "0"):
+        ended = run("log", "planner", "--root", str(tmp_path), "--after", after)
+        assert "in it" in ended.out
+        assert "turn is open" in ended.out + ended.err

@@ -85,7 +85,7 @@ async def log(
             print(encode(stored.header).decode(), flush=True)
         last = _show(stored, after, json=json_)
         if not follow:
-            if not json_ and _open_turn(stored):
+            if not json_ and _open_turn(await logs.read(agent) or stored):  # all of it: a turn may have begun before
                 print_note("The turn is open: it goes on, or its process ended in it.")
             return 0
 
