@@ -145,7 +145,8 @@ class Subagents:
         return ChildAccepted(child.id, message)
 
     def _begin(self, plan: Plan, parent: Agent, session: Session | None, text: str) -> tuple[Child, str]:
-        """Let one live that goes on by itself, with its first message. All or nothing, without a checkpoint."""
+        """Let one live that goes on by itself, with its first message. All or nothing, without a checkpoint, but where
+        the inbox of one that is begun anew is full."""
         place: Ref | None = None
         try:
             crowded, new = self._make_room(_alive(parent)), session is not None and not session.count
@@ -155,7 +156,8 @@ class Subagents:
                 place = host(agent, parent.ref)
             if session is not None and new:
                 session.append("subagent/descriptor", SubagentDescriptor(plan.provider, plan.request))
-            message = agent.inbox.followup(text, source="parent")
+            full = agent.inbox.full  # only of one that is begun anew
+            message = "" if full else agent.inbox.followup(text, source="parent")
             self._living.publish(child, place)
         except BaseException:
             self._records.leave(session)
@@ -164,6 +166,8 @@ class Subagents:
             raise
         if crowded is not None:
             crowded.agent.ref.stop_soon(reason="replaced")
+        if full:  # it reads now what its last life has left unread; otherwise it could never be given anything
+            message = agent.inbox.followup(text, source="parent")
         return child, message
 
     def _make_room(self, parent: Agent) -> Child | None:
@@ -197,6 +201,7 @@ class Subagents:
         Raises `SubagentError` UNAUTHORIZED, NOT_RESUMABLE (it has one task only, never was, or cannot be begun anew),
         ACTIVATION_CLOSING (it is being stopped), PERSISTENCE_UNAVAILABLE (it does not live, and nothing is stored);
         AgentError INPUT and INBOX_FULL; and of one that is begun anew what `start` raises. Cancelled: nothing was sent.
+        One that is begun anew with a full inbox takes nothing either, but lives from now on and reads it.
         """
         await trio.lowlevel.checkpoint()
         check_input(text)

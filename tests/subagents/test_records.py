@@ -14,7 +14,7 @@ import trio.testing
 
 from greenroom.actors.agent import Agent, AgentRegistry
 from greenroom.actors.providers.scripted import ScriptedProvider, ScriptedTurn
-from greenroom.actors.subagent import SpawnProvider
+from greenroom.actors.subagent import ChildSpec, SpawnProvider
 from greenroom.actors.system import open_runtime
 from greenroom.actors.toolbox.list_agents import list_agents_tool
 from greenroom.actors.toolbox.subagent import subagent_tool
@@ -71,6 +71,29 @@ async def test_one_that_has_ended_goes_on_with_what_it_remembers(family: Family)
     assert [message.content for message in model.calls[-1].messages] == ["Do it.", "one", "More."]
     assert told(root)[-1].endswith("has finished:\ntwo")
     assert [info.status for info in await family.subagents.all_children(by=root)] == ["idle"]  # type: ignore[union-attr]
+
+
+async def test_one_that_is_begun_anew_with_a_full_inbox_reads_it_and_takes_more_then(family: Family) -> None:
+    model = ScriptedProvider([NEVER, DONE, DONE])
+
+    class Narrow:
+        capabilities = frozenset({"session"})
+
+        def build(self, spec: ChildSpec) -> Agent:
+            return Agent(model, id=spec.id, session=spec.session, inbox_limit=1)
+
+    family.subagents.add("narrow", Narrow())
+    root = await root_of(family)
+    child = await begun(family, root)
+    await family.subagents.send(child.id, "One.", parent=root)
+    await child.ref.stop()
+    with pytest.raises(AgentError, match="wait until it has"):
+        await family.subagents.send(child.id, "Two.", parent=root)
+    await trio.testing.wait_all_tasks_blocked()
+    await family.subagents.send(child.id, "Two.", parent=root)
+    await trio.testing.wait_all_tasks_blocked()
+    assert told(living(family, child.id)) == ["Do it.", "One.", "Two."]
+    assert [info.status for info in family.subagents.children(by=root)] == ["idle"]
 
 
 async def test_one_whose_place_was_taken_is_stored_and_takes_another_s(family: Family) -> None:
