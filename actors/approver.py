@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
@@ -17,6 +18,8 @@ from greenroom.runtime.pipeline.outcomes import compact
 
 __all__ = ["approval_form", "terminal_approver"]
 
+logger = logging.getLogger("greenroom.approvals")
+
 DISMISSED: Final = ("stopped", "withdrawn")
 
 
@@ -29,8 +32,11 @@ def terminal_approver(
 
     The form is as any other: it is answered on the page, by the console, by a program. `timeout` is in seconds (None:
     no limit), the terminal's own where it is not given. A form that nobody answered in time, or that could not be asked
-    (there is no such terminal, it waits for the caller), is `unavailable`; one that was dismissed is `cancelled`. If
-    the call is stopped or cancelled, its form leaves every screen.
+    (it waits for the caller), is `unavailable`; one that was dismissed is `cancelled`. If the call is stopped or
+    cancelled, its form leaves every screen.
+
+    The terminal may be added later. Where there is none of that name when a call needs approval, the call is refused
+    with the names that there are, and a warning of `greenroom.approvals` says so too.
 
     It decides, and passes nothing on to other listeners.
     """
@@ -40,6 +46,11 @@ def terminal_approver(
             values = await terminals.ask(from_, name, Form(approval_form(request)), timeout=timeout)
         except (TerminalError, FormError) as error:
             reason = error.context.get("reason")
+            if error.code == "TARGET":
+                logger.warning(
+                    "Nobody was asked whether %s may run, so it may not: %s", request.call.name, error.message
+                )
+                return Decision("unavailable", f"{name} was to be asked. {error.message}")
             if reason == "timeout":
                 return Decision("unavailable", f"{name} was asked, and the time to answer ran out")
             return Decision("cancelled" if reason in DISMISSED else "unavailable", error.message)

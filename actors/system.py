@@ -147,7 +147,7 @@ class Runtime:
         Without `access` tokens every program of this machine may do everything, and nobody else reaches it.
 
         `mounts` add what is at further paths, such as an MCP endpoint. It serves until the runtime ends, or until
-        `gateway.stop()`.
+        `gateway.stop()`. Raises ConfigError BIND where nothing can listen, and what else `open_gateway` does.
         """
         return await open_gateway(
             self.tree,

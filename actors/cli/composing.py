@@ -118,20 +118,16 @@ async def open_door(
     door = config.gateway
     port = PORT if door.port is None else door.port
     tls = None if door.cert is None else await trio.to_thread.run_sync(_server_tls, door.cert, door.key)
-    try:
-        return await runtime.serve(
-            host=door.host,
-            port=port,
-            trusted_hosts=door.trusted_hosts,
-            trusted_origins=door.trusted_origins,
-            limits=GatewayLimits(grace=door.grace),
-            access=access,
-            tls=tls,
-            mounts=mounts,
-        )
-    except OSError as error:
-        where = f"{door.host}:{port}"
-        raise ConfigError("BIND", f"Nothing can listen at {where}: {error.strerror}. Try --port 0.") from None
+    return await runtime.serve(
+        host=door.host,
+        port=port,
+        trusted_hosts=door.trusted_hosts,
+        trusted_origins=door.trusted_origins,
+        limits=GatewayLimits(grace=door.grace),
+        access=access,
+        tls=tls,
+        mounts=mounts,
+    )
 
 
 def _server_tls(cert: str, key: str | None) -> ssl.SSLContext:

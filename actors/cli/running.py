@@ -83,10 +83,7 @@ async def check_file(data: Path) -> None:
 
 async def _serve(runtime: Runtime, place: Place) -> None:
     port = PORT if place.port is None else place.port
-    try:
-        gateway = await runtime.serve(port=port)
-    except OSError as error:
-        raise ConfigError("BIND", f"Nothing can listen at 127.0.0.1:{port}: {error.strerror}. Try --port 0.") from None
+    gateway = await runtime.serve(port=port)
     notes = Screen(stderr=True, soft_wrap=True)
     notes.print(Text(f"Its page is http://127.0.0.1:{gateway.port}/, its gateway {gateway.url}", "dim"))
     for name in place.terminals:

@@ -28,7 +28,11 @@ def check(config: Config) -> None:
     if timeout is not None and timeout.each_attempt and config.policies.retry is None:
         _refuse("{} do not fit: there is one attempt.", "policies.timeout.each_attempt", "policies.retry")
     if config.agent_loop.session is not None and config.journal is None and config.sessions is None:
-        _refuse("{} do not fit: nothing keeps the session.", "agent_loop.session", "sessions.root")
+        _refuse(
+            "{} do not fit: nothing keeps the session. Add --data FILE, or [journal] data or [sessions] root.",
+            "agent_loop.session",
+            "sessions.root",
+        )
     if llm.script is not None and llm.provider != "scripted":
         _refuse(
             "A script is played by the provider `scripted` alone: {} do not fit.",

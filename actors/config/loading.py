@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, NamedTuple, cast, get_args, get_type_hints
+from typing import Any, NamedTuple, cast, get_args, get_type_hints
 
 import msgspec
 from msgspec import Struct
 
 from greenroom.actors.config.fitting import check
+from greenroom.actors.config.nearest import nearest
 from greenroom.actors.config.seams import SEAMS
 from greenroom.actors.config.tables import REFERENCE, Config, SecretRef
 from greenroom.actors.config.toml import read_toml
 from greenroom.protocol.errors import ConfigError
 
 __all__ = ["load_config", "override", "read_config"]
-
-_NEAR: Final = 3
-"""How many letters a key may differ from the one that was meant."""
 
 
 def load_config(path: Path) -> Config:
@@ -108,7 +106,7 @@ def _faults(document: Mapping[str, Any], struct: type[Struct], within: str = "")
         alternatives = types.get(key, ())
         table = next((each for each in alternatives if isinstance(each, type) and issubclass(each, Struct)), None)
         if not alternatives:
-            near = _nearest(key, types)
+            near = nearest(key, types)
             yield _Fault(_path(within, key), None if near is None else _path(within, near))
         elif table is not None and isinstance(value, dict):
             yield from _faults(cast("dict[str, Any]", value), table, f"{within}{key}.")
@@ -128,24 +126,6 @@ def _types_of(struct: type[Struct]) -> dict[str, tuple[Any, ...]]:
 
 def _path(within: str, key: str) -> str:
     return f"{within}{key}" if within else f"[{key}]"
-
-
-def _nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that differs in the fewest letters, if in no more than three."""
-    near = [(distance, each) for each in known if (distance := _distance(word, each)) <= _NEAR]
-    return min(near)[1] if near else None
-
-
-def _distance(one: str, other: str) -> int:
-    """How many letters to insert, delete or replace (Levenshtein); more than is near, for words of other lengths."""
-    if abs(len(one) - len(other)) > _NEAR:
-        return _NEAR + 1
-    row = list(range(len(other) + 1))
-    for number, letter in enumerate(one, 1):
-        before, row[0] = row[0], number
-        for place, against in enumerate(other, 1):
-            before, row[place] = row[place], min(row[place] + 1, row[place - 1] + 1, before + (letter != against))
-    return row[-1]
 
 
 def _said(error: msgspec.ValidationError) -> str:

@@ -8,11 +8,12 @@ from typing import Final
 
 from msgspec import Struct
 
+from greenroom.actors.config.nearest import nearest
 from greenroom.actors.config.seams import SEAMS
 from greenroom.actors.config.tables import TABLES
 from greenroom.actors.docs import Member, members_of
 
-__all__ = ["config_reference", "explain"]
+__all__ = ["config_reference", "explain", "nearest_key"]
 
 _TOP: Final = """\
 # Configuration
@@ -85,6 +86,12 @@ def explain(key: str) -> list[str] | None:
     required = _required(f"{name}.{found.name}")
     needs = [f"Requires: {required}."] if required else []
     return [f"{name}.{found.name}", found.about, *needs, f"Type: {found.type}. Default: {_default(found)}."]
+
+
+def nearest_key(key: str) -> str | None:
+    """The table or the key that was probably meant by one that there is not."""
+    keys = [f"{name}.{key}" for name, struct in TABLES.items() for key in struct.__struct_fields__]
+    return nearest(key.strip("[]"), (*TABLES, *keys))
 
 
 def _required(key: str) -> str:

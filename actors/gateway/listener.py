@@ -147,9 +147,9 @@ async def open_gateway(
     machine's own addresses only. `tls` is the server's side of TLS, with its certificate loaded.
     `mounts` add routes of their own; the fence is before them, the tokens are theirs to ask for.
 
-    Raises ConfigError: BIND for a host that other machines can reach while there are no tokens, TRUST for a trusted
-    host or origin that is not written as browsers send it. Raises OSError if the port is taken, and ActorError EXISTS
-    if the name is. Cancelled: nothing is left.
+    Raises ConfigError: BIND for a host that other machines can reach while there are no tokens, and (context `host`,
+    `port`) where nothing can listen, since the port is taken, say; TRUST for a trusted host or origin that is not
+    written as browsers send it. Raises ActorError EXISTS if the name is taken. Cancelled: nothing is left.
     """
     access = access or Access()
     routes = Routes()
@@ -161,9 +161,11 @@ async def open_gateway(
         mount(routes, access)
     fence, doorstep = Fence(trusted_hosts, trusted_origins), Doorstep(limits.waiting)
     front = Front(tree, services, fence, access, routes, limits, tls, doorstep)
-    if access.open and not is_loopback(host):
-        raise _not_bound(host)
-    listeners = await trio.open_tcp_listeners(port, host=host, backlog=BACKLOG)
+    check_host(host, access)
+    try:
+        listeners = await trio.open_tcp_listeners(port, host=host, backlog=BACKLOG)
+    except (OSError, UnicodeError) as error:  # UnicodeError: no name of a host
+        raise _cannot_listen(host, port, error) from None
     try:
         if hasattr(socket, "TCP_USER_TIMEOUT"):  # on Linux; accepted sockets inherit it
             for listener in listeners:
@@ -197,6 +199,18 @@ def _address(listeners: list[trio.SocketListener], *, anywhere: bool) -> tuple[s
             listener.socket.close()
             listeners.remove(listener)
     return names[0][0], names[0][1]
+
+
+def check_host(host: str, access: Access) -> None:
+    """Raise ConfigError BIND for a host that other machines can reach while there are no tokens."""
+    if access.open and not is_loopback(host):
+        raise _not_bound(host)
+
+
+def _cannot_listen(host: str, port: int, error: OSError | UnicodeError) -> ConfigError:
+    why = (error.strerror or str(error)) if isinstance(error, OSError) else "that is no name of a host"
+    instead = "Name another port, or port 0, which takes a free one." if port else "Name another host."
+    return ConfigError("BIND", f"Nothing can listen at {host}:{port}: {why}. {instead}", {"host": host, "port": port})
 
 
 def _not_bound(host: str) -> ConfigError:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 
+from greenroom.actors.config import load_config, read_config
 from tests.cli.conftest import run, serving
 
 FILE = """
@@ -23,7 +25,8 @@ def test_a_server_is_configured_by_a_file_and_flags_win(tmp_path: Path) -> None:
     file.write_text(FILE.format(data=tmp_path / "journal"))
     shown = run("config", "show", str(file))
     assert shown.code == 0
-    assert "names = ('a', 'b')" in shown.out
+    assert 'names = ["a", "b"]' in shown.out
+    assert read_config(tomllib.loads(shown.out)) == load_config(file)
     with serving("--config", str(file)) as server:  # and with --terminal, --port and --grace
         drawn = run("tree", url=server.url)
         assert "reviewer" in drawn.out
@@ -71,6 +74,8 @@ def test_what_may_be_a_secret_is_not_shown(tmp_path: Path) -> None:
         assert shown.code == 0
         assert "ghp_looks_like_a_name" not in shown.out + shown.err
         assert "ghp_looks_like_a_name" in run(*words, ghp_looks_like_a_name="secret").out
+        if words[-1] != "--json":
+            assert read_config(tomllib.loads(shown.out)).llm.provider == "openai"
     refused = run("chat", "--config", str(file), stdin="go\n")
     assert refused.code == 1
     assert "llm.key names no credential" in refused.err
@@ -85,3 +90,4 @@ def test_a_key_is_explained() -> None:
     assert everything.code == 0
     assert "[databases]" in everything.out
     assert run("config", "explain", "gateway.nothing").code == 1
+    assert "There is no policies.spil (did you mean policies.spill?)" in run("config", "explain", "policies.spil").err

@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.actors.config import TABLES, Config, load_config, override, read_config
-from greenroom.actors.config.reference import config_reference, explain
+from greenroom.actors.config.reference import config_reference, explain, nearest_key
 from greenroom.actors.config.seams import SEAMS, open_seam
+from greenroom.actors.config.writing import config_toml
 from greenroom.protocol.errors import ConfigError
 
 DOCS = Path(__file__).resolve().parent.parent.parent / "docs"
@@ -187,6 +188,46 @@ VALUES = st.recursive(
 def test_whatever_a_document_holds_it_is_a_configuration_or_refused(document: dict[str, Any]) -> None:
     with suppress(ConfigError):
         assert isinstance(read_config(document), Config)
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
+OPTIONS = st.recursive(
+    st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXTS | st.datetimes() | st.dates() | st.times(),
+    lambda each: st.dictionaries(TEXTS.filter(bool), each, max_size=3) | st.lists(each, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(st.dictionaries(TEXTS.filter(bool), OPTIONS, max_size=3), st.lists(TEXTS.filter(bool), unique=True, max_size=3))
+def test_what_is_written_is_read_as_the_same(options: dict[str, Any], names: list[str]) -> None:
+    tables = {"llm": {"options": options}, "terminals": {"names": names}, "policies": {"timeout": {"seconds": 5}}}
+    config = read_config(tables)
+    written = "\n".join(config_toml(config))
+    assert read_config(tomllib.loads(written)) == config
+    assert all(each.isprintable() for each in written.replace("\n", ""))
+
+
+def test_what_is_not_set_is_a_comment() -> None:
+    lines = list(config_toml(Config()))
+    assert {"# cert is not set", "# [journal] is not there", "[gateway]", 'host = "127.0.0.1"'} <= set(lines)
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("policies.spil", "policies.spill"),
+        ("[gatway]", "gateway"),
+        ("gateway.prot", "gateway.port"),
+        ("nothing.like.it", None),
+    ],
+)
+def test_a_key_that_there_is_not_is_told_with_the_nearest_one(word: str, meant: str | None) -> None:
+    assert nearest_key(word) == meant
+
+
+def test_a_session_that_nothing_keeps_is_told_what_would() -> None:
+    with pytest.raises(ConfigError, match=r"Add --data FILE, or \[journal\] data or \[sessions\] root"):
+        read_config({"agent_loop": {"session": "tutor"}})
 
 
 def test_every_key_is_explained_and_in_the_reference() -> None:

@@ -239,8 +239,10 @@ async def test_it_says_at_the_start_that_it_serves_everybody_here(caplog: pytest
 
 
 async def test_a_taken_port_or_name_is_refused_and_leaves_nothing_open(site: Site) -> None:
-    with pytest.raises(OSError, match="in use"):
-        await site.runtime.serve(port=site.gateway.port, name="other")
+    port = site.gateway.port
+    with pytest.raises(ConfigError, match=f"at 127.0.0.1:{port}: .*in use.* port 0, which takes a free one") as taken:
+        await site.runtime.serve(port=port, name="other")
+    assert (taken.value.code, taken.value.context) == ("BIND", {"host": "127.0.0.1", "port": port})
     with pytest.raises(ActorError) as raised:
         await site.runtime.serve()
     assert raised.value.code == "EXISTS"

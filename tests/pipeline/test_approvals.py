@@ -301,11 +301,20 @@ async def test_a_cancelled_call_takes_its_question_from_every_screen(desk: Desk,
     assert desk.runtime.terminals.pending() == []
 
 
-async def test_a_terminal_that_is_not_there_refuses(desk: Desk, mock_clock: MockClock) -> None:
+async def test_a_terminal_that_is_not_there_refuses_and_may_be_added_later(
+    desk: Desk, mock_clock: MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
     desk.runtime.bus.on("approval/request", terminal_approver(desk.runtime.terminals, "bob"))
     desk.start(press("one"))
     await trio.testing.wait_all_tasks_blocked()
-    assert "There is no terminal bob" in desk.error("one")
+    assert "bob was to be asked. There is no terminal bob. There is ann." in desk.error("one")
+    (warned,) = [record.getMessage() for record in caplog.records if record.name == "greenroom.approvals"]
+    assert warned.startswith("Nobody was asked whether press may run")
+    assert "There is no terminal bob. There is ann." in warned
+    desk.runtime.terminals.add("bob")
+    desk.start(press("two"))
+    await trio.testing.wait_all_tasks_blocked()
+    assert len(desk.runtime.terminals.pending("bob")) == 1
 
 
 async def test_agents_above_that_no_tag_names_count_too(desk: Desk, mock_clock: MockClock) -> None:

@@ -8,13 +8,15 @@ from typing import Final
 
 import trio
 from cyclopts import App
-from msgspec import Struct, structs
+from msgspec import structs
 
 from greenroom.actors.cli.options import AsJson
 from greenroom.actors.cli.printing import print_json, screen
 from greenroom.actors.cli.providers import check_providers
-from greenroom.actors.config import TABLES, Config, Credentials, load_config, table_of
+from greenroom.actors.config import TABLES, Config, Credentials, load_config
 from greenroom.actors.config.reference import explain as explained
+from greenroom.actors.config.reference import nearest_key
+from greenroom.actors.config.writing import config_toml
 from greenroom.protocol.errors import ConfigError
 
 __all__ = ["config_app"]
@@ -40,7 +42,9 @@ async def check(file: Path) -> int:
 
 
 async def show(file: Path, *, json: AsJson = False) -> int:
-    """Print what a configuration comes to, defaults included.
+    """Print what a configuration comes to, defaults included, as TOML that can be read again.
+
+    What is not set is a comment. So is the name of a credential that there is not, since it may be the secret itself.
 
         greenroom config show greenroom.toml
 
@@ -54,12 +58,9 @@ async def show(file: Path, *, json: AsJson = False) -> int:
         print_json(config)
         return 0
     out = screen()
-    for name, struct in TABLES.items():
-        table = table_of(config, name)
-        out.print(f"[{name}]" if table is not None else f"[{name}] is not there", style="bold", markup=False)
-        for key in struct.__struct_fields__ if table is not None else ():
-            if not isinstance(value := getattr(table, key), Struct) and f"{name}.{key}" not in TABLES:
-                out.print(f"{key} = {value!r}", markup=False, highlight=False)
+    for line in config_toml(config, withheld=UNKNOWN):
+        style = "bold" if line.startswith("[") else "dim" if line.startswith("#") else ""
+        out.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
     return 0
 
 
@@ -97,7 +98,13 @@ async def explain(key: str | None = None) -> int:
     if key is None:
         lines = [line for name in TABLES for line in explained(name) or ()]
     elif (lines := explained(key)) is None:
-        raise ConfigError("CONFIG_UNKNOWN_KEY", f"There is no {key}. There are the tables {', '.join(TABLES)}.")
+        near = nearest_key(key)
+        raise ConfigError(
+            "CONFIG_UNKNOWN_KEY",
+            f"There is no {key}{'' if near is None else f' (did you mean {near}?)'}. There are the tables "
+            f"{', '.join(TABLES)}.",
+            {"keys": [{"key": key, "nearest": near}]},
+        )
     for line in lines:
         out.print(line, style="bold" if line.startswith("[") else "", markup=False, highlight=False)
     return 0
