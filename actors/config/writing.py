@@ -39,8 +39,9 @@ def _line(key: str, value: Any, withheld: str) -> str:
     if withheld and value == withheld:
         return f"# {key} = {withheld}"
     if withheld and isinstance(value, tuple) and withheld in value:
-        shown = tuple(each for each in cast("tuple[Any, ...]", value) if each != withheld)
-        return f"{key} = {_value(shown)}  # and {len(value) - len(shown)} of {withheld}"
+        names: tuple[Any, ...] = value
+        shown = [each for each in names if each != withheld]
+        return f"{key} = {_value(shown)}  # and {len(names) - len(shown)} of {withheld}"
     return f"{key} = {_value(value)}"
 
 
