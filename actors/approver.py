@@ -26,7 +26,8 @@ DISMISSED: Final = ("stopped", "withdrawn")
 def terminal_approver(
     terminals: TerminalManager, name: str, *, from_: str | None = None, timeout: float | UnsetType | None = UNSET
 ) -> Callable[[ApprovalRequest, Next[Decision]], Awaitable[Decision]]:
-    """A listener to `approval/request` that asks the terminal of that name, in the name of `from_`::
+    """A listener to `approval/request` that asks the terminal of that name, in the name of `from_`, or else in
+    that of the agent that calls::
 
         runtime.bus.on("approval/request", terminal_approver(runtime.terminals, "reviewer"))
 
@@ -42,8 +43,9 @@ def terminal_approver(
     """
 
     async def approve(request: ApprovalRequest, next: Next[Decision]) -> Decision:
+        asker = request.call.agent if from_ is None else from_
         try:
-            values = await terminals.ask(from_, name, Form(approval_form(request)), timeout=timeout)
+            values = await terminals.ask(asker and _visible(asker), name, Form(approval_form(request)), timeout=timeout)
         except (TerminalError, FormError) as error:
             reason = error.context.get("reason")
             if error.code == "TARGET":
@@ -68,13 +70,14 @@ def approval_form(request: ApprovalRequest) -> dict[str, Any]:
     """
     call, card = request.call, request.card
     name, title, id = _visible(call.name), _visible(card.title), _visible(call.call_id)
+    caller = _visible(call.agent or "The program")
     why = f" {_visible_lines(request.reason)}" if request.reason else ""
     arguments = compact(call.arguments)
     shown = _visible(arguments) if card.body == arguments else f"{_visible_lines(card.body)}\n{_visible(arguments)}"
     return {
         "name": "approval",
         "label": f"May {name} run?",
-        "help": f"{call.agent or 'The program'} calls {title} (call {id}).{why}\n{shown}",
+        "help": f"{caller} calls {title} (call {id}).{why}\n{shown}",
         "fields": [
             {"control": "confirm", "name": "allow", "label": "Allow it, this once", "rule": {"required": True}},
             {"control": "text", "name": "text", "label": "What the caller should know"},

@@ -52,6 +52,10 @@ class Emitter:
         """Whether anybody listens to anything: worth putting together what is to be emitted."""
         return self._listeners is not None
 
+    def hears(self, event: str) -> bool:
+        """Whether anybody listens to this event."""
+        return self._listeners is not None and event in self._listeners
+
     @property
     def count(self) -> int:
         """How many listeners are registered, over all events."""

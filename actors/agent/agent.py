@@ -342,6 +342,8 @@ class Agent(Actor):
         if isinstance(outcome, Exception):
             self._status = "error"
             run.settle(outcome)
+            if run.woken and not self.emitter.hears("error"):  # nobody awaits it either
+                logger.warning("%s was woken by its inbox, and its run has failed: %s", self.ref.path, outcome)
             self.emitter.emit("error", outcome)
             return
         self._status = "done"

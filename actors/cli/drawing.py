@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.text import Text
 from rich.tree import Tree
 
-from greenroom.protocol.forms import sanitize_display_text
+from greenroom.protocol.forms import display_line
 from greenroom.protocol.tree import ActorSnapshot, TreeSnapshot
 
 __all__ = ["draw", "plain"]
@@ -45,5 +45,5 @@ def _label(actor: ActorSnapshot) -> Text:
 
 
 def plain(text: str) -> str:
-    """Text that came from elsewhere, without anything that could steer a terminal."""
-    return sanitize_display_text(text)
+    """Text that came from elsewhere, in one line, without anything that could steer a terminal."""
+    return display_line(text)

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from greenroom.actors.cli.drawing import plain
 from greenroom.actors.session.loading import restored
+from greenroom.protocol.forms import display_lines
 from greenroom.protocol.sessions import (
     ApprovalAsked,
     ApprovalDecided,
@@ -43,7 +44,7 @@ def describe_event(event: SessionEvent) -> Iterator[Text]:
     if told is None:
         return
     who, what, style = told
-    first, *rest = [plain(line) for line in what.split("\n")]
+    first, *rest = display_lines(what) or [""]
     yield Text.assemble((f"{event.seq:>5} {_moment(event.time)} ", "dim"), (plain(who), f"bold {style}"), "  ", first)
     for line in rest:
         yield Text(f"{INDENT}{line}")

@@ -28,7 +28,7 @@ class Prompts(Protocol):
         ...
 
     def say(self, text: str, tone: Tone = "plain") -> None:
-        """Show one line."""
+        """Show one line, or what explains something in several."""
         ...
 
     async def ask(self, field: FormField, held: Value | None) -> Value | None:

@@ -26,7 +26,8 @@ from greenroom.protocol.forms import (
     TextField,
     TimeField,
     Value,
-    sanitize_display_text,
+    display_line,
+    display_lines,
 )
 from greenroom.protocol.text import number_text
 
@@ -73,15 +74,13 @@ _UNHELD: Final[dict[type[FormField], str]] = {
 
 
 def seen(*texts: object) -> str:
-    """The first of the texts that leaves anything to see."""
-    return next(
-        (shown for text in texts if isinstance(text, str) and (shown := sanitize_display_text(text).strip())), ""
-    )
+    """The first of the texts that leaves anything to see, in one line."""
+    return next((shown for text in texts if isinstance(text, str) and (shown := _lines(text))), "").replace("\n", "\\n")
 
 
 def shortened(text: str) -> str:
     """As much of a text as can stand beside others on the screen."""
-    shown = sanitize_display_text(text)
+    shown = display_line(text)
     return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}…"
 
 
@@ -104,13 +103,15 @@ def prompt_text(field: FormField) -> str:
     """What the field is called, and the shape in which it is to be answered."""
     words = [title(field), _CUES.get(type(field), "")]
     if isinstance(field, FileField) and field.accept is not UNSET:
-        words.append(", ".join(sanitize_display_text(accepted) for accepted in field.accept))
+        words.append(", ".join(display_line(accepted) for accepted in field.accept))
     return " ".join(word for word in words if word)
 
 
 def help_text(record: FormSchema | FormGroup | FormField | FieldChoice) -> str:
-    """What explains it, if anything does."""
-    return seen(record.help)
+    """What explains it, if anything does. What explains a choice, beside which it stands, is one line."""
+    if isinstance(record, FieldChoice):
+        return seen(record.help)
+    return _lines(record.help) if isinstance(record.help, str) else ""
 
 
 def placeholder_text(field: FormField) -> str:
@@ -163,9 +164,13 @@ def value_text(value: Value | None) -> str:
 def failure_text(fields: Iterable[FormField], error: FieldError) -> str:
     """What is wrong with a field."""
     named = next((title(field) for field in fields if field.name == error.field), seen(error.field))
-    return f"{named}: {sanitize_display_text(error.message)}"
+    return f"{named}: {display_line(error.message)}"
 
 
 def unheld_text(field: FormField) -> str:
     """What to do about an answer that the field's control cannot hold."""
     return _UNHELD.get(type(field), "This text cannot be taken: it is too long, or is not UTF-8.")
+
+
+def _lines(text: str) -> str:
+    return "\n".join(display_lines(text)).strip()

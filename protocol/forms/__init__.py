@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from greenroom.protocol.errors import FormError
 from greenroom.protocol.forms.audit import audit_schema
-from greenroom.protocol.forms.display import sanitize_display_text
+from greenroom.protocol.forms.display import display_line, display_lines, sanitize_display_text
 from greenroom.protocol.forms.document import FORM_EVENTS, Form, FormStatus
 from greenroom.protocol.forms.evaluate import evaluate_field, evaluate_form
 from greenroom.protocol.forms.guards import is_field_error, is_field_value, is_form_schema, is_form_values
@@ -96,6 +96,8 @@ __all__ = [
     "applies_rule",
     "audit_schema",
     "compute_defaults",
+    "display_line",
+    "display_lines",
     "evaluate_field",
     "evaluate_form",
     "extract_changes",

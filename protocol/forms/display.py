@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["sanitize_display_text"]
+__all__ = ["display_line", "display_lines", "sanitize_display_text"]
 
 # ECMA-48: a control sequence, a control string up to its end, any other escape; ESC and a letter, or the one-byte form.
 # A string that is never ended only loses its introducer: the rest is text again once no ESC is left before it.
@@ -21,7 +21,21 @@ _CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u206
 def sanitize_display_text(text: str) -> str:
     """`text` without escape sequences and without characters that move the cursor or reorder what is read.
 
-    For whatever a driver prints: labels, helps, placeholders, masks, patterns, and names, values and messages. What is
-    sent back as an answer is never passed through here.
+    For whatever a driver prints, mostly by way of the functions below: labels, helps, placeholders, masks, patterns,
+    and names, values and messages. What is sent back as an answer is never passed through here.
     """
     return _CONTROLS.sub("", _SEQUENCES.sub("", text))
+
+
+def display_lines(text: str) -> list[str]:
+    """The lines of a text, each safe to print by itself.
+
+    Joined, they might say something else: behind what begins a comment, the command in the next line would seem to be
+    part of it. Whatever ends a line somewhere ends one here, and a tab is white space.
+    """
+    return [sanitize_display_text(line.expandtabs()) for line in text.splitlines()]
+
+
+def display_line(text: str) -> str:
+    """A text where there is room for one line: as `display_lines`, with each break spelled out as a backslash and n."""
+    return "\\n".join(display_lines(text))

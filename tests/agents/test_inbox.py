@@ -12,7 +12,7 @@ from greenroom.actors.agent import Agent, ConversationManager
 from greenroom.actors.providers.scripted import ScriptedProvider, ScriptedTurn
 from greenroom.actors.system import open_runtime
 from greenroom.protocol.agents import AgentResult, ProviderResult, Window
-from greenroom.protocol.errors import ActorError, AgentError, ToolError
+from greenroom.protocol.errors import ActorError, AgentError, GreenroomError, ToolError
 from greenroom.runtime.cancel import Cancel
 from greenroom.runtime.inbox import InboxInserted
 from greenroom.runtime.lineage import beneath, current_lineage
@@ -313,3 +313,23 @@ async def test_a_stop_at_any_step_loses_and_repeats_nothing(keep: bool, autojump
             assert runtime.snapshot().waits == ()
 
     assert await at_every_step(scenario) > 5
+
+
+async def test_the_failure_of_a_run_that_nobody_began_or_listens_to_is_a_warning(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    agent = stage.runtime.agents.add(Agent(ScriptedProvider([])))
+    agent.inbox.followup("go")
+    await trio.testing.wait_all_tasks_blocked()
+    assert agent.status == "error"
+    (warned,) = caplog.records
+    assert (warned.name, warned.levelname) == ("greenroom.agents", "WARNING")
+    assert warned.getMessage().startswith(f"{agent.ref.path} was woken by its inbox, and its run has failed: ")
+    unheard = agent.emitter.on("error", lambda error: None)
+    agent.inbox.followup("again")
+    await trio.testing.wait_all_tasks_blocked()
+    assert caplog.records == [warned]
+    unheard()
+    with pytest.raises(GreenroomError):  # who began it has been told
+        await agent.generate()
+    assert caplog.records == [warned]

@@ -17,7 +17,7 @@ from tests.cli.conftest import SECONDS, begin, run
 
 
 def _talk(session: Session) -> None:
-    session.append("user/message", {"content": "Look\x1b[2J\nat it"})
+    session.append("user/message", {"content": "Look\x1b[2J\n1\tat it"})
     session.append("turn/start", {})
     session.append("step/start", {})
     calls = [{"id": "1", "name": "look", "arguments": {"at": "\x1b]0;it\x07"}}]
@@ -50,7 +50,7 @@ def test_a_log_is_printed_as_a_transcript_that_steers_no_terminal(data: Path) ->
     lines = [re.sub(r"^ +(\d+) \S+ \S+ ", r"\1 ", line) for line in ended.out.splitlines()]
     assert lines == [
         "0 user  Look",
-        "          at it",
+        "          1       at it",
         "1 turn  begins",
         '4 call  look {"at":"it"}',
         "5 result of look  Error: no",
@@ -109,6 +109,13 @@ def test_an_unknown_log_and_no_place_are_refused_in_a_sentence(data: Path) -> No
     assert missing.code == 1
     assert "Traceback" not in missing.err
     assert not Path(f"{data}.not").exists()
+
+
+def test_without_an_agent_the_logs_are_named(data: Path, tmp_path: Path) -> None:
+    assert run("log", "--data", str(data))[:2] == (0, "planner\n")
+    (header,) = json.loads(run("log", "--data", str(data), "--json").out)
+    assert header["id"] == "planner"
+    assert run("log", "--root", str(tmp_path / "none"))[:2] == (0, "There are no logs here.\n")
 
 
 def test_a_log_is_followed_while_it_is_written(tmp_path: Path) -> None:

@@ -12,8 +12,12 @@ from typing import Any
 import pytest
 import trio
 
+from greenroom.actors.approver import approval_form
 from greenroom.protocol.forms import FieldError
 from greenroom.protocol.terminals import AnswerFailure
+from greenroom.runtime.pipeline.approvals import ApprovalRequest
+from greenroom.runtime.pipeline.handling import Card
+from greenroom.runtime.pipeline.invocations import Invocation
 from tests.cli.conftest import ROOT
 from tests.console.desk import Desk, Output, ended
 from tests.console.person import Person
@@ -230,6 +234,18 @@ async def test_what_is_long_is_printed_in_full_and_leaves_the_prompt_usable(desk
     printed = person.text.replace("\n", "")
     assert all(f"{name} {long.strip()}" in printed for name in ("Text", "Editor", "Select", "Apple"))
     assert len(printed) < 6 * len(long)
+
+
+async def test_a_line_of_a_command_is_not_read_as_part_of_a_comment(desk: Desk, person: Person) -> None:
+    command = "echo safe # list files\nsleep 987 &"
+    call = Invocation(call_id="1", name="bash", arguments={"command": command})
+    request = ApprovalRequest(id="1", call=call, card=Card("bash", command))
+    await desk.ask(approval_form(request) | {"label": "One\nother"})
+    process = await desk.sits_down(person, "attach", "ops")
+    shown = (await person.sees("? Allow it")).splitlines()
+    assert {"One\\nother", "echo safe # list files", "sleep 987 &"} <= {line.strip() for line in shown}
+    person.types("\x03")
+    await ended(process)
 
 
 async def test_a_lost_connection_keeps_the_form_and_the_answer(desk: Desk, person: Person) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.protocol.forms import sanitize_display_text
+from greenroom.protocol.forms import display_line, display_lines, sanitize_display_text
 
 
 @pytest.mark.parametrize(
@@ -42,3 +42,21 @@ def test_what_is_shown_holds_no_control_whatever_it_was_made_of(text: str) -> No
 
 def test_a_text_full_of_beginnings_is_shown_in_linear_time() -> None:
     assert sanitize_display_text("\x1b]" * 50_000) == ""
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "\v", "\f", "\x85", "\u2028", "\u2029"])
+def test_whatever_ends_a_line_is_seen(end: str) -> None:
+    text = f"echo safe # list files{end}sleep 987\x1b[2J &"
+    assert display_lines(text) == ["echo safe # list files", "sleep 987 &"]
+    assert display_line(text) == "echo safe # list files\\nsleep 987 &"
+
+
+def test_a_tab_is_white_space_and_nothing_else_of_a_line_is_lost() -> None:
+    assert display_lines("     1\tone\n\n  two ") == ["     1  one", "", "  two "]
+    assert (display_lines(""), display_line(""), display_line(" ")) == ([], "", " ")
+
+
+@given(st.text(st.sampled_from("ab[]()\x1b\x9b\x9d\x07\\;0m?\n\r\t\u202e\u2028")))
+def test_no_line_holds_a_control_whatever_it_was_made_of(text: str) -> None:
+    shown = "".join(display_lines(text))
+    assert not set(shown) & set("\x1b\x9b\x9d\x07\n\r\t\u202e\u2028")

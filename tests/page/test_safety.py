@@ -138,3 +138,9 @@ def test_the_browser_holds_the_page_to_its_policy(page: Page, watch: Watch) -> N
     assert blocked["ran"] is False
     assert {"text", "innerHTML", "connect-src"} <= set(blocked["violations"])
     assert any("Content Security Policy" in complaint for complaint in watch.take())
+
+
+def test_a_line_of_a_command_is_not_read_as_part_of_a_comment(stage: Stage, page: Page) -> None:
+    stage.ask(form_of({"control": "confirm", "name": "allow"}, help="echo safe # list\n  sleep 987 &\u2028rm -rf x"))
+    shown = card(page).get_by_text("echo safe").inner_text()
+    assert [line.strip() for line in shown.splitlines()] == ["echo safe # list", "sleep 987 &", "rm -rf x"]

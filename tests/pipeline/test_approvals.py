@@ -393,6 +393,21 @@ async def test_no_part_of_a_call_is_hidden_from_who_is_asked(desk: Desk, command
     assert json.loads(shown[shown.index("{") :]) == {"button": command}
 
 
+@pytest.mark.parametrize("name", [None, "the desk"])
+async def test_a_form_is_asked_in_the_name_of_the_agent_that_calls(
+    desk: Desk, name: str | None, mock_clock: MockClock
+) -> None:
+    desk.approve(from_=name)
+    provider = ScriptedProvider([ProviderResult("", tools=(press("one"),)), ProviderResult("Done.")])
+    agent = desk.runtime.agents.add(Agent(provider, id="orc", tools=desk.runtime.tools))
+    desk.nursery.start_soon(agent.generate)
+    await trio.testing.wait_all_tasks_blocked()
+    (record,) = desk.runtime.terminals.pending("ann")
+    assert record.from_ == (name or agent.ref.path)
+    await desk.answer(allow=True)
+    assert desk.pressed == [1]
+
+
 async def test_what_is_said_to_a_call_that_may_run_is_told_too(desk: Desk, mock_clock: MockClock) -> None:
     outcomes: list[Outcome] = []
     desk.runtime.bus.on("tools/result", lambda settled: outcomes.append(settled.outcome))

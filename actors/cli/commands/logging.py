@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated, Final, Protocol
@@ -11,9 +11,10 @@ import trio
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
+from greenroom.actors.cli.drawing import plain
 from greenroom.actors.cli.leaving import race, until_signalled
 from greenroom.actors.cli.options import AsJson
-from greenroom.actors.cli.printing import screen
+from greenroom.actors.cli.printing import print_json, screen
 from greenroom.actors.cli.results import print_note
 from greenroom.actors.cli.running import check_file
 from greenroom.actors.cli.transcript import describe_event
@@ -39,7 +40,7 @@ class Logs(Protocol):
 
 
 async def log(
-    agent: str,
+    agent: str | None = None,
     /,
     *,
     follow: Annotated[bool, Parameter(negative=())] = False,
@@ -57,10 +58,12 @@ async def log(
 
         greenroom log planner --data work.db --follow
 
+    Without an agent it names those of which there is a log.
+
     Parameters
     ----------
     agent
-        The id of the agent, which is its session's.
+        The id of the agent, which is its session's; without it, all ids are listed.
     follow
         Go on with what is written from now on.
     after
@@ -73,6 +76,8 @@ async def log(
         The project beneath that folder.
     """
     async with _opened(data, root, project) as logs:
+        if agent is None:
+            return _list(await logs.list(), json=json_)
         stored = await logs.read(agent, after)
         if stored is None:
             known = [header.id for header in await logs.list()]
@@ -109,6 +114,17 @@ async def _opened(data: Path | None, root: Path | None, project: str) -> AsyncGe
         await check_file(data)
         async with open_reader(data) as reader:
             yield JournalLogs(reader)
+
+
+def _list(headers: Sequence[SessionHeader], *, json: bool) -> int:
+    """Print the ids of the logs, one a line; with `json`, what their headers say."""
+    if json:
+        print_json(headers)
+    for header in () if json else headers:
+        print(plain(header.id), flush=True)
+    if not headers and not json:
+        print_note("There are no logs here.")
+    return 0
 
 
 def _show(stored: Stored, last: int, *, json: bool) -> int:

@@ -15,12 +15,13 @@ from greenroom.protocol.forms import (
     FormGroup,
     FormSchema,
     SelectField,
-    sanitize_display_text,
+    display_line,
+    display_lines,
 )
 
 __all__ = ["local_copy"]
 
-_SHOWN = ("label", "help", "placeholder", "mask")
+_SHOWN = ("label", "placeholder", "mask")
 
 _S = TypeVar("_S", FormSchema, FormGroup, FormField, FieldChoice)
 
@@ -43,7 +44,7 @@ def _field(field: FormField) -> FormField:
     if isinstance(field, SelectField | CheckboxField):
         changes["choices"] = tuple(map(_shown, field.choices))
     if isinstance(field, FileField) and field.accept is not UNSET:
-        changes["accept"] = tuple(map(sanitize_display_text, field.accept))
+        changes["accept"] = tuple(map(display_line, field.accept))
     return structs.replace(_shown(field), **changes)
 
 
@@ -56,7 +57,7 @@ def _rule(rule: FieldRule | UnsetType) -> FieldRule | UnsetType:
 
 def _shown(part: _S) -> _S:
     """The part with its own texts made safe."""
-    texts = {name: getattr(part, name, UNSET) for name in _SHOWN}
-    return structs.replace(
-        part, **{name: sanitize_display_text(text) for name, text in texts.items() if isinstance(text, str)}
-    )
+    texts = {name: display_line(text) for name in _SHOWN if isinstance(text := getattr(part, name, UNSET), str)}
+    if isinstance(part.help, str):
+        texts["help"] = "\n".join(display_lines(part.help))
+    return structs.replace(part, **texts)

@@ -12,7 +12,7 @@ from greenroom.actors.client.prompt.exchange import Place, exchange
 from greenroom.actors.client.prompt.reply import read_reply
 from greenroom.protocol import wire
 from greenroom.protocol.errors import BridgeError, FormError
-from greenroom.protocol.forms import Abandoned, FieldError, Form, FormSchema, Settled, Value, sanitize_display_text
+from greenroom.protocol.forms import Abandoned, FieldError, Form, FormSchema, Settled, Value, display_line
 
 __all__ = ["Ask", "Showing"]
 
@@ -157,5 +157,5 @@ def _opened(schema: FormSchema, values: Mapping[str, Value], errors: Sequence[Fi
     """A form of this side's own, from what was sent before and what was wrong with it."""
     form = Form(local_copy(schema), values=values)
     for error in errors:
-        form.invalidate(error.field, sanitize_display_text(error.message))
+        form.invalidate(error.field, display_line(error.message))
     return form

@@ -12,9 +12,12 @@ const SEQUENCES =
 // isolates of the bidirectional algorithm, by which a text could reorder what stands around it.
 const CONTROLS = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
 
+// What ends a line somewhere ends one here: joined, two lines might say something else.
+const BREAKS = /\r\n?|[\x0b\x0c\x85\u2028\u2029]/g;
+
 /** `text` as it may be shown. For what is read only: an answer, and what an input holds, never pass through here. */
 export function shown(text) {
-  return text.replace(SEQUENCES, "").replace(CONTROLS, "");
+  return text.replace(SEQUENCES, "").replace(BREAKS, "\n").replace(CONTROLS, "");
 }
 
 /** The first of the texts (undefined ones left out) that has anything in it to see, or undefined. */
