@@ -19,6 +19,27 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 README = (ROOT / "README.md").read_text("utf-8")
 
 
+def _code_in(text: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+
+
+def blocks(page: str, *, behind: str = "") -> list[str]:
+    """The Python code on a page of the documentation, block by block, from a heading on."""
+    text = (ROOT / "docs" / f"{page}.md").read_text("utf-8")
+    return _code_in(text[text.index(behind) :])
+
+
+def printed(code: str, folder: Path, *, logged: str = "") -> str:
+    """What a program prints that is run in a folder of its own. It must end well, and each line that it logs, if any,
+    must hold `logged`."""
+    script = folder / "shown.py"
+    script.write_text(code, "utf-8")
+    done = subprocess.run([sys.executable, str(script)], cwd=folder, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert [line for line in done.stderr.splitlines() if not logged or logged not in line] == []
+    return done.stdout
+
+
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
 def test_an_example_runs(example: Path) -> None:
     done = subprocess.run([sys.executable, str(example)], cwd=ROOT, capture_output=True, text=True, timeout=60)
@@ -33,48 +54,29 @@ def test_an_example_form_or_workflow_is_sound(example: Path) -> None:
 
 
 def test_the_code_of_the_readme_runs(tmp_path: Path) -> None:
-    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    script = tmp_path / "embed.py"
-    script.write_text(code, "utf-8")
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stderr) == (0, ""), done.stderr
-    assert "'publish': True" in done.stdout
+    (code,) = _code_in(README)
+    assert "'publish': True" in printed(code, tmp_path)
 
 
 def test_the_code_of_the_readme_is_the_example() -> None:
-    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    (code,) = _code_in(README)
     example = (ROOT / "examples" / "embed.py").read_text("utf-8")
     assert code.strip() in example
 
 
 def test_a_workflow_runs_as_the_documentation_shows(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "workflows.md").read_text("utf-8")
-    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    script = tmp_path / "night.py"
-    script.write_text(code, "utf-8")
-    done = subprocess.run([sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stderr) == (0, ""), done.stderr
-    assert done.stdout == "completed ['1 file', 'passed in attempt 2', 'told ops']\n"
+    out = printed(blocks("workflows")[0], tmp_path)
+    assert out == "completed ['1 file', 'passed in attempt 2', 'told ops']\n"
 
 
 def test_an_inbox_is_used_as_the_documentation_shows(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "agents.md").read_text("utf-8")
-    (code,) = re.findall(r"## Its inbox\n.*?```python\n(.*?)```", page, re.DOTALL)
-    script = tmp_path / "inbox.py"
-    script.write_text(code, "utf-8")
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stderr) == (0, ""), done.stderr
-    assert done.stdout == "Planned.\nNotes written.\n"
+    out = printed(blocks("agents", behind="## Its inbox")[0], tmp_path)
+    assert out == "Planned.\nNotes written.\n"
 
 
 def test_a_subagent_goes_on_by_itself_as_the_documentation_shows(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "subagents.md").read_text("utf-8")
-    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    script = tmp_path / "subagents.py"
-    script.write_text(code, "utf-8")
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stderr) == (0, ""), done.stderr
-    asked, begun, on_it, finished, what, answer = done.stdout.splitlines()
+    out = printed(blocks("subagents")[0], tmp_path)
+    asked, begun, on_it, finished, what, answer = out.splitlines()
     assert begun.startswith('tool: {"subagentId":"reader-')
     assert finished.endswith("(changes) has finished:")
     assert what == "`open` takes no mode any more."
@@ -83,31 +85,20 @@ def test_a_subagent_goes_on_by_itself_as_the_documentation_shows(tmp_path: Path)
 
 
 def test_a_policy_is_added_as_the_documentation_shows(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "policies.md").read_text("utf-8")
-    code = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0]
-    script = tmp_path / "policy.py"
-    script.write_text(code, "utf-8")
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stderr) == (0, ""), done.stderr
-    allowed, denied = done.stdout.splitlines()
+    out = printed(blocks("policies")[0], tmp_path)
+    allowed, denied = out.splitlines()
     assert "value='ran ls'" in allowed
     assert "nothing is deleted" in denied
     assert "value" not in denied
 
 
 def test_a_session_is_kept_as_the_documentation_shows(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "sessions.md").read_text("utf-8")
-    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    script = tmp_path / "session.py"
-    script.write_text(code, "utf-8")
-    done = subprocess.run([sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stderr) == (0, ""), done.stderr
-    assert done.stdout == "0 user/message\n1 todo/write\nRead the plan\n"
+    out = printed(blocks("sessions")[0], tmp_path)
+    assert out == "0 user/message\n1 todo/write\nRead the plan\n"
 
 
 def test_files_are_worked_on_as_the_documentation_shows(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "coding.md").read_text("utf-8")
-    code, policy = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    code, policy = blocks("coding")
     begin = "        greenroom.observation_policy(runtime.bus)\n"
     assert begin in code
     script = tmp_path / "coding.py"
@@ -121,10 +112,15 @@ def test_files_are_worked_on_as_the_documentation_shows(tmp_path: Path) -> None:
 
 
 def test_a_tool_goes_on_in_the_background_as_the_documentation_shows(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "jobs.md").read_text("utf-8")
-    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    script = tmp_path / "jobs.py"
-    script.write_text(code, "utf-8")
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stderr) == (0, ""), done.stderr
-    assert done.stdout == "docs is built\nbuild-1 completed ['compiled', 'linked']\n"
+    out = printed(blocks("jobs")[0], tmp_path)
+    assert out == "docs is built\nbuild-1 completed ['compiled', 'linked']\n"
+
+
+def test_services_are_called_as_the_documentation_shows(tmp_path: Path) -> None:
+    assert printed("\n".join(blocks("remote")), tmp_path, logged="no token is configured").splitlines() == [
+        "Release(version='4.2', started_by='ada')",
+        "release/exists {'version': '4.2', 'endpoint': 'release/start'}",
+        "build 4.2",
+        "test 4.2",
+        "publish 4.2",
+    ]
