@@ -107,7 +107,7 @@ class Chat:
         while self._at_work and not self._code:
             self._over = trio.Event()
             await self._attend(self._over.wait, self._show_said)
-            self._show_said()
+        self._show_said()
         if self._code:
             return
         self._agent.context.messages.add(MessageInput("user", text))

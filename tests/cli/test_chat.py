@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import trio
 
+from greenroom.actors.session import JsonlPersistence
 from tests.cli.conftest import GREENROOM, SECONDS, begin, run
 from tests.console.desk import TAKES_TERMINAL, ended
 from tests.console.person import PATIENCE, Person, seated
@@ -248,6 +249,26 @@ def test_a_line_that_comes_while_the_agent_works_by_itself_waits_for_what_it_com
         chat.reads("May job_list run?")
         rest = chat.says("y", "", until="You are welcome.")
     assert "The build is done.\nYou are welcome." in rest
+
+
+def test_what_the_agent_has_said_by_itself_is_shown_before_what_it_is_asked_next(tmp_path: Path) -> None:
+    turns = (
+        calling("", "bash", command="until [ -e asked ]; do sleep 0.01; done", description="x", run_in_background=True),
+        {"content": "It is being built."},
+        {"content": "The build is done."},
+        {"content": "You are welcome."},
+    )
+    config = tmp_path / "greenroom.toml"
+    config.write_text(
+        f'[sessions]\nroot = "{tmp_path}/logs"\n[agent_loop]\nsession = "me"\n[bash]\nroot = "{tmp_path}"\n'
+    )
+    log = JsonlPersistence(tmp_path / "logs").path("me")
+    with talking("--config", str(config), "--script", script(tmp_path, *turns)) as chat:
+        chat.says("go", until="It is being built.")
+        (tmp_path / "asked").touch()
+        while log.read_text().count('"turn/end"') < 2:
+            time.sleep(0.01)
+        assert "The build is done." in chat.says("thanks", until="You are welcome.")
 
 
 def test_a_session_that_nothing_keeps_is_refused() -> None:
