@@ -18,6 +18,7 @@ from greenroom.actors.agent.context import AgentContext
 from greenroom.actors.agent.conversation import Conversation
 from greenroom.actors.agent.conversations import ConversationManager
 from greenroom.actors.agent.inbox import DEFAULT_INBOX_LIMIT, Inbox
+from greenroom.actors.agent.left import tell_of_jobs
 from greenroom.actors.agent.messages import LoggedMessages
 from greenroom.actors.agent.run import RUN, AgentRun, RunOptions
 from greenroom.actors.agent.settings import DEFAULT_AGENT_LIMIT, Settings
@@ -26,7 +27,7 @@ from greenroom.actors.session import Session
 from greenroom.actors.workspace import WorkspaceManager
 from greenroom.protocol.agents import AgentResult, Budget, InstructionManager, Scope, Window
 from greenroom.protocol.emitter import Emitter, ErrorHandler, Listener
-from greenroom.protocol.errors import AgentError
+from greenroom.protocol.errors import AgentError, GreenroomError
 from greenroom.protocol.lineage import tag_agent
 from greenroom.protocol.sessions import TurnEndReason
 from greenroom.runtime.actor import Actor, handles
@@ -264,6 +265,11 @@ class Agent(Actor):
             self._launch(run, context)
 
     async def on_start(self) -> None:
+        if self.session is not None:
+            try:
+                tell_of_jobs(self.session, self.inbox)
+            except GreenroomError as error:
+                logger.warning("%s is not told of the jobs that were left: %s", self.ref.path, error)
         if self.inbox.wakes:  # its session has kept it
             self.wake()
 

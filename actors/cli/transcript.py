@@ -18,6 +18,8 @@ from greenroom.protocol.sessions import (
     AssistantMessage,
     EndSeed,
     InboxSpliced,
+    JobEnded,
+    JobStarted,
     Replace,
     SessionEvent,
     SubagentDescriptor,
@@ -92,6 +94,10 @@ def _told(event: SessionEvent) -> tuple[str, str, str] | None:
             return "inbox", "\n".join(f"{each.kind}: {each.text}" for each in spliced.inserted), "dim"
         case SubagentDescriptor() as asked:
             return "sub-agent", f"{asked.request.description} (built by {asked.provider})", "dim"
+        case JobStarted() as job:
+            return "job", f"{job.id} begins: {job.label}", "dim"
+        case JobEnded() as job:
+            return "job", f"{job.id} is over", "dim"
         case EndSeed():
             return "fork", "what is above was taken over", "dim"
         case _:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, final
 from trio.lowlevel import cancel_shielded_checkpoint, enable_ki_protection
 
 from greenroom.actors.job.job import Job, JobPlace
+from greenroom.actors.job.notices import Notices
 from greenroom.protocol.errors import JobError
 from greenroom.protocol.jobs import Ending
 from greenroom.runtime.actor import Actor, handles
@@ -46,13 +47,13 @@ class Jobs(Actor):
 
     at_once = True
 
-    __slots__ = ("_live", "_manager", "_over", "_tell")
+    __slots__ = ("_live", "_manager", "_notices", "_over")
 
-    def __init__(self, manager: JobManager, tell: Callable[[Job], None]) -> None:
+    def __init__(self, manager: JobManager, notices: Notices | None) -> None:
         super().__init__()
         self._manager = manager
-        self._tell = tell
-        """Tells the owner of the end of a job."""
+        self._notices = notices
+        """Tell the owner, if it can be told anything."""
         self._live: dict[str, Job] = {}
         self._over: dict[str, Job] = {}
 
@@ -69,8 +70,10 @@ class Jobs(Actor):
                 {"limit": AT_ONCE, "known": list(self._live)},
             )
         work = message.context.run(message.run, job)
-        self._manager.enter(job)
+        self._manager.enter(job, 0 if self._notices is None else self._notices.number(job.kind))
         self._live[job.id] = job
+        if self._notices is not None:
+            self._notices.begun(job)
         reply = self.take_reply()
         message.context.run(lambda: self.start_soon(self._carry_out, job, work, reply, name=job.id))
 
@@ -100,8 +103,8 @@ class Jobs(Actor):
         await cancel_shielded_checkpoint()
         await cancel_shielded_checkpoint()
         owner = self.ref.parent
-        if not job.seen and owner is not None and owner.alive:
-            self._tell(job)
+        if self._notices is not None and owner is not None and owner.alive:
+            self._notices.over(job)
 
     def _settle(self, job: Job, ending: Ending, detail: str | None) -> None:
         job.settle(ending, detail, self._manager.now())

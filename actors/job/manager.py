@@ -117,9 +117,9 @@ class JobManager:
 
     # ---------------------------------------------------------------- for `Jobs`
 
-    def enter(self, job: Job) -> None:
-        """Give a job its id, by which it can be found from now on."""
-        self._numbers[job.kind] += 1
+    def enter(self, job: Job, last: int) -> None:
+        """Give a job its id, by which it can be found from now on. Its number is behind `last` in any case."""
+        self._numbers[job.kind] = max(self._numbers[job.kind], last) + 1
         job.id = f"{job.kind}-{self._numbers[job.kind]}"
         self._jobs[job.id] = job
 
@@ -138,7 +138,7 @@ class JobManager:
             if isinstance(child.actor, Jobs) and child.alive:
                 return child.actor
         notices = Notices(owner) if isinstance(owner, Agent) else None
-        place = Jobs(self, _nobody if notices is None else notices.tell)
+        place = Jobs(self, notices)
         as_nobody(partial(parent.tree.spawn, place, free_place(parent, "jobs"), parent=parent))
         if notices is not None:
             place.ref.watch(notices.close)
@@ -147,7 +147,3 @@ class JobManager:
 
 def _may_touch(by: Actor | None, job: Job) -> bool:
     return job.owner is None or (by is not None and by.ref.path == job.owner)
-
-
-def _nobody(_job: Job) -> None:
-    """Nobody is told."""

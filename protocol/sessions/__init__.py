@@ -19,6 +19,8 @@ from greenroom.protocol.sessions.events import (
     ErrorInfo,
     EventData,
     InboxSpliced,
+    JobEnded,
+    JobStarted,
     StepEnd,
     StepStart,
     SubagentDescriptor,
@@ -32,7 +34,16 @@ from greenroom.protocol.sessions.events import (
     UserMessage,
 )
 from greenroom.protocol.sessions.order import Order
-from greenroom.protocol.sessions.projections import INBOX, TODOS, TURNS, Projection, ProjectionSnapshot, Turns, project
+from greenroom.protocol.sessions.projections import (
+    INBOX,
+    JOBS,
+    TODOS,
+    TURNS,
+    Projection,
+    ProjectionSnapshot,
+    Turns,
+    project,
+)
 from greenroom.protocol.sessions.record import VERSION, Replace, SessionEvent, SessionHeader, read_data
 from greenroom.protocol.sessions.repair import repair
 from greenroom.protocol.sessions.surface import Surface, history, message_id
@@ -40,6 +51,7 @@ from greenroom.protocol.sessions.surface import Surface, history, message_id
 __all__ = [
     "DATA",
     "INBOX",
+    "JOBS",
     "TODOS",
     "TURNS",
     "VERSION",
@@ -52,6 +64,8 @@ __all__ = [
     "ErrorInfo",
     "EventData",
     "InboxSpliced",
+    "JobEnded",
+    "JobStarted",
     "Order",
     "Projection",
     "ProjectionSnapshot",

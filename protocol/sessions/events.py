@@ -20,6 +20,8 @@ __all__ = [
     "ErrorInfo",
     "EventData",
     "InboxSpliced",
+    "JobEnded",
+    "JobStarted",
     "StepEnd",
     "StepStart",
     "SubagentDescriptor",
@@ -195,6 +197,21 @@ class SubagentDescriptor(EventData, frozen=True):
 
 
 @final
+class JobStarted(EventData, frozen=True):
+    """The agent owns a job, which lives no longer than it does."""
+
+    id: str
+    label: str
+
+
+@final
+class JobEnded(EventData, frozen=True):
+    """A job of the agent is over, and it was told so, unless it knew."""
+
+    id: str
+
+
+@final
 class EndSeed(EventData, frozen=True):
     """What stands before it was taken over from the session that this one was forked off."""
 
@@ -214,6 +231,8 @@ DATA: Final[dict[str, type[EventData]]] = {
     "todo/write": TodoWrite,
     "agent/inbox/spliced": InboxSpliced,
     "subagent/descriptor": SubagentDescriptor,
+    "job/started": JobStarted,
+    "job/ended": JobEnded,
     "session/end-seed": EndSeed,
 }
 """Every type that is known. A log with another one, unless that event is marked as ignorable, is not read."""

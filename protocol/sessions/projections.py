@@ -10,6 +10,8 @@ from msgspec import Struct
 from greenroom.protocol.agents import InboxMessage
 from greenroom.protocol.sessions.events import (
     InboxSpliced,
+    JobEnded,
+    JobStarted,
     Todo,
     TodoWrite,
     TurnEnd,
@@ -19,7 +21,7 @@ from greenroom.protocol.sessions.events import (
 )
 from greenroom.protocol.sessions.record import SessionEvent
 
-__all__ = ["INBOX", "TODOS", "TURNS", "Inboxes", "Projection", "ProjectionSnapshot", "Turns", "project"]
+__all__ = ["INBOX", "JOBS", "TODOS", "TURNS", "Inboxes", "Projection", "ProjectionSnapshot", "Turns", "project"]
 
 S = TypeVar("S")
 
@@ -166,6 +168,31 @@ def _without(messages: tuple[InboxMessage, ...], one: InboxMessage) -> tuple[Inb
     return tuple(message for message in messages if message is not one)
 
 
+@final
+class _Jobs:
+    """The jobs of whose end the agent has not been told."""
+
+    key = "jobs"
+    schema = tuple[JobStarted, ...]
+    state_version = 1
+
+    def init(self) -> tuple[JobStarted, ...]:
+        return ()
+
+    def apply(self, state: tuple[JobStarted, ...], event: SessionEvent) -> tuple[JobStarted, ...]:
+        match event.data:
+            case JobStarted() as data:
+                return (*state, data)
+            case JobEnded() as data:
+                return tuple(job for job in state if job.id != data.id)
+            case _:
+                return state
+
+    def view(self, state: tuple[JobStarted, ...]) -> tuple[JobStarted, ...]:
+        return state
+
+
 INBOX: Final[Projection[Inboxes]] = _Inbox()
+JOBS: Final[Projection[tuple[JobStarted, ...]]] = _Jobs()
 TODOS: Final[Projection[tuple[Todo, ...]]] = _Todos()
 TURNS: Final[Projection[Turns]] = _Turns()

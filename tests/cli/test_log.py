@@ -63,7 +63,7 @@ def test_a_log_is_printed_as_a_transcript_that_steers_no_terminal(data: Path) ->
     assert run("log", "planner", "--data", str(data), "--after", "99")[:2] == (0, "")
 
 
-def test_inboxes_and_sub_agents_are_shown(tmp_path: Path) -> None:
+def test_inboxes_sub_agents_and_jobs_are_shown(tmp_path: Path) -> None:
     message = {"id": "m", "kind": "followup", "text": "More\x1b[2J."}
     request = {"description": "changes", "prompt": "Read."}
     said: list[tuple[str, dict[str, Any]]] = [
@@ -71,6 +71,8 @@ def test_inboxes_and_sub_agents_are_shown(tmp_path: Path) -> None:
         ("agent/inbox/spliced", {"removed": ["m"]}),
         ("agent/inbox/spliced", {"removed": ["m"], "claimed": True}),
         ("subagent/descriptor", {"provider": "reader", "request": request}),
+        ("job/started", {"id": "bash-1", "label": "make\x1b[2J all"}),
+        ("job/ended", {"id": "bash-1"}),
     ]
 
     async def write() -> None:
@@ -83,7 +85,13 @@ def test_inboxes_and_sub_agents_are_shown(tmp_path: Path) -> None:
     ended = run("log", "planner", "--data", str(tmp_path / "work.db"))
     assert (ended.code, ended.err) == (0, "")
     lines = [re.sub(r"^ +(\d+) \S+ \S+ ", r"\1 ", line) for line in ended.out.splitlines()]
-    assert lines == ["0 inbox  followup: More.", "1 inbox  1 discarded", "3 sub-agent  changes (built by reader)"]
+    assert lines == [
+        "0 inbox  followup: More.",
+        "1 inbox  1 discarded",
+        "3 sub-agent  changes (built by reader)",
+        "4 job  bash-1 begins: make all",
+        "5 job  bash-1 is over",
+    ]
 
 
 def test_an_export_is_a_file_that_is_read_as_the_same_log(data: Path, tmp_path: Path) -> None:
