@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import ssl
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Collection, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -11,13 +12,14 @@ import trio
 from msgspec import UNSET
 
 from greenroom.actors.cli.behaviours import behaviours_of, import_behaviours
+from greenroom.actors.cli.naming import cautions, check_names, names_of_commands
 from greenroom.actors.cli.offering import offer_bash, offer_tools
 from greenroom.actors.cli.options import PORT
 from greenroom.actors.cli.policies import set_policies
 from greenroom.actors.cli.providers import open_providers
 from greenroom.actors.cli.services import offer_services_of
 from greenroom.actors.config import Config, Credentials, QuestionsTable, load_config
-from greenroom.actors.gateway import Access, AccessToken, Gateway, GatewayLimits, Mount, read_tokens
+from greenroom.actors.gateway import Access, AccessToken, Fence, Gateway, GatewayLimits, Mount, check_host, read_tokens
 from greenroom.actors.providers.settings import ModelSettings
 from greenroom.actors.system import Runtime, open_runtime
 from greenroom.actors.toolbox.ask_user_question import ask_user_question_tool
@@ -25,7 +27,17 @@ from greenroom.actors.toolbox.todo_write import TodoLists, todo_write_tool
 from greenroom.protocol.errors import ConfigError
 from greenroom.runtime.tools import Tool
 
-__all__ = ["model_settings", "open_composition", "open_door", "read_access", "read_configured_tokens", "read_settings"]
+__all__ = [
+    "check_door",
+    "model_settings",
+    "open_composition",
+    "open_door",
+    "read_access",
+    "read_configured_tokens",
+    "read_settings",
+]
+
+logger = logging.getLogger("greenroom.config")
 
 
 async def read_settings(file: Path | None) -> Config:
@@ -34,13 +46,17 @@ async def read_settings(file: Path | None) -> Config:
 
 
 @asynccontextmanager
-async def open_composition(config: Config, *, recorded: bool = True) -> AsyncGenerator[Runtime]:
+async def open_composition(
+    config: Config, *, recorded: bool = True, others: Collection[str] = ()
+) -> AsyncGenerator[Runtime]:
     """A runtime with everything that the configuration names, but for the gateway and the model, which not every
-    command has. Unless it is to be `recorded`, it is one to look at: no journal is opened.
+    command has. Unless it is to be `recorded`, it is one to look at: no journal is opened. `others` are names of tools
+    that the command offers from elsewhere, for the policies on these.
 
     Whoever is to fill a seam is looked for before anything starts. Raises `SeamError` for one that cannot, ConfigError
     FUNCTIONS, SERVICES, REMOTE, DATABASE, BASH and EXTRA, JournalError, `WorkspaceError` and `DatabaseError` for what
-    else cannot be used.
+    else cannot be used, and ConfigError CONFIG_UNKNOWN_TOOL for a policy on a tool that there is not. What
+    `cautions` has to say is logged.
     """
     module = None if config.workflows.functions is None else import_behaviours(config.workflows.functions)
     data = None if config.journal is None or not recorded else config.journal.data
@@ -59,7 +75,7 @@ async def open_composition(config: Config, *, recorded: bool = True) -> AsyncGen
                 runtime.workflows.functions.update(behaviours_of(module, runtime))
             if config.remote.services is not None:
                 offer_services_of(config.remote.services, runtime)
-            set_policies(runtime, config, providers)
+            set_policies(runtime, config, providers, others)
             files = config.workspaces
             await offer_tools(
                 runtime,
@@ -77,6 +93,10 @@ async def open_composition(config: Config, *, recorded: bool = True) -> AsyncGen
                 runtime.tools.add(todo_write_tool(TodoLists(), several=config.todos.several))
             for add in providers.tools:
                 runtime.tools.add(add(runtime))
+            offered = {tool.name for tool in runtime.tools.tools()}
+            check_names(config, offered | names_of_commands(config) | set(others))
+            for caution in cautions(config, runtime.tools, others):
+                logger.warning("%s", caution)
             yield runtime
 
 
@@ -117,7 +137,7 @@ async def open_door(
     certificate and its key, and what `Runtime.serve` raises."""
     door = config.gateway
     port = PORT if door.port is None else door.port
-    tls = None if door.cert is None else await trio.to_thread.run_sync(_server_tls, door.cert, door.key)
+    tls = await _tls(config)
     return await runtime.serve(
         host=door.host,
         port=port,
@@ -128,6 +148,20 @@ async def open_door(
         tls=tls,
         mounts=mounts,
     )
+
+
+async def check_door(config: Config, access: Access | None) -> None:
+    """Raise what `open_door` would, with nothing listening: ConfigError BIND for an address that other machines reach
+    while there are no tokens, TRUST and TLS."""
+    door = config.gateway
+    check_host(door.host, access or Access())
+    Fence(door.trusted_hosts, door.trusted_origins)
+    await _tls(config)
+
+
+async def _tls(config: Config) -> ssl.SSLContext | None:
+    door = config.gateway
+    return None if door.cert is None else await trio.to_thread.run_sync(_server_tls, door.cert, door.key)
 
 
 def _server_tls(cert: str, key: str | None) -> ssl.SSLContext:

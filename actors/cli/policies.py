@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 
 from msgspec import UNSET
 
 from greenroom.actors.approver import terminal_approver
+from greenroom.actors.cli.naming import NamedTools
 from greenroom.actors.cli.providers import Providers
 from greenroom.actors.config import Config
 from greenroom.actors.system import Runtime
@@ -26,15 +27,15 @@ from greenroom.runtime.policies import (
 __all__ = ["set_policies"]
 
 
-def set_policies(runtime: Runtime, config: Config, providers: Providers) -> None:
+def set_policies(runtime: Runtime, config: Config, providers: Providers, others: Collection[str] = ()) -> None:
     """Register them. Around a call stand, from without: figures, the deadline of all attempts, the attempts, the
-    deadline of each."""
+    deadline of each. `others` are names of tools that are not in the runtime's registry."""
     policies, approvals, bus, pipeline = config.policies, config.approvals, runtime.bus, runtime.pipeline
     pipeline.max_parallel = config.agent_loop.max_parallel_tool_calls
     pipeline.approvals.mode = approvals.mode
     pipeline.approvals.delegated = approvals.delegated
     if approvals.tools:
-        bus.on(pipeline.pre_execute, approval_policy(frozenset(approvals.tools)))
+        bus.on(pipeline.pre_execute, approval_policy(NamedTools(approvals.tools, runtime.tools, others)))
     if approvals.terminal is not None:
         timeout = UNSET if approvals.timeout is None else approvals.timeout or None
         bus.on(pipeline.approvals.event, terminal_approver(runtime.terminals, approvals.terminal, timeout=timeout))
@@ -49,7 +50,7 @@ def set_policies(runtime: Runtime, config: Config, providers: Providers) -> None
         )
     if policies.timeout is not None:
         bound = policies.timeout
-        tools = None if bound.tools is None else frozenset(bound.tools)
+        tools = None if bound.tools is None else NamedTools(bound.tools, runtime.tools, others)
         within = timeout_policy(bound.seconds, patience=bound.patience, tools=tools)
         around.insert(len(around) if bound.each_attempt else 0, within)
     for policy in around:

@@ -231,11 +231,14 @@ class ApprovalsTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Which calls of tools somebody has to approve of, and who."""
 
     tools: tuple[Name, ...] = ()
-    """The tools whose calls need approval, each call by itself."""
+    """The tools whose calls need approval, each call by itself. There have to be such tools, but for those that an MCP
+    server brings later, `mcp__<server>__<tool>`: until there is one of that name, every tool of every MCP server needs
+    approval."""
     mode: Literal["ask", "never"] = "ask"
     """`never` refuses what needs approval without asking anybody."""
     terminal: Name | None = None
-    """The terminal that is asked, one of `terminals.names`. `greenroom chat` asks whoever runs it if none is given."""
+    """The terminal that is asked, one of `terminals.names`. If none is given, `greenroom chat` asks whoever runs it,
+    and other commands refuse every such call, unless a module that they import listens to `approval/request`."""
     timeout: Seconds | None = None
     """Seconds until an unanswered request counts as refused by nobody; 0 means never, and without it the terminal's own
     timeout holds."""
@@ -252,7 +255,8 @@ class TimeoutTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     patience: bool = True
     """Whether the clock stands still while a person is asked."""
     tools: tuple[Name, ...] | None = None
-    """The tools that it is for; all if it is not given."""
+    """The tools that it is for; all if it is not given. There have to be such tools, but for those of MCP servers: see
+    `approvals.tools`."""
     each_attempt: bool = False
     """Whether the deadline is for each attempt of `policies.retry` by itself; else it is for all of them together."""
 
@@ -261,7 +265,7 @@ class RetryTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Further attempts at calls that failed."""
 
     tools: Annotated[tuple[Name, ...], Meta(min_length=1)]
-    """The tools it is for. Name only such as may run twice."""
+    """The tools it is for, which there have to be. Name only such as may run twice."""
     attempts: Annotated[int, Meta(ge=2)]
     """How many attempts there are in all."""
     delay: Seconds = 1.0

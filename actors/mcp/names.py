@@ -7,7 +7,10 @@ import re
 from collections.abc import Container
 from typing import Final
 
-__all__ = ["mounted_name"]
+__all__ = ["MOUNTED", "mounted_name"]
+
+MOUNTED: Final = "mcp__"
+"""How the name of every mounted tool begins."""
 
 LONGEST: Final = 64
 """What OpenAI, Anthropic and others take of a tool's name: so many letters, digits, `_` and `-`."""
@@ -24,7 +27,7 @@ def mounted_name(server: str, tool: str, taken: Container[str]) -> str:
     One that is too long, or is taken already, ends with a few digits of a hash of both names, so that the same tool has
     the same name each time.
     """
-    plain = f"mcp__{_OTHER.sub('_', server)}__{_OTHER.sub('_', tool)}"
+    plain = f"{MOUNTED}{_OTHER.sub('_', server)}__{_OTHER.sub('_', tool)}"
     name, hashed = plain, f"{server}\0{tool}"
     while len(name) > LONGEST or name in taken:
         digest = hashlib.sha256(hashed.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,5 +1,6 @@
 """The durable record: events in streams, and tables, in one SQLite file behind one writer."""
 
+from greenroom.runtime.journal.file import check_journal
 from greenroom.runtime.journal.follower import Follower
 from greenroom.runtime.journal.journal import Journal, open_journal
 from greenroom.runtime.journal.reader import Event, JournalReader, StreamInfo, open_reader
@@ -20,6 +21,7 @@ __all__ = [
     "Step",
     "StreamInfo",
     "Table",
+    "check_journal",
     "open_journal",
     "open_reader",
 ]

@@ -98,6 +98,21 @@ def inspect(path: str) -> sqlite3.Connection:
     return connection
 
 
+def check_journal(path: str | os.PathLike[str]) -> None:
+    """Raise what opening the file for writing would, as far as its first bytes and its folder tell: JournalError
+    FOREIGN, CORRUPT, READONLY or IO. Nothing is made or changed, not even beside it, as SQLite would. Blocks. That a
+    process writes it is no fault."""
+    resolved = resolve(path)
+    if resolved == MEMORY:
+        return
+    folder = Path(resolved).parent
+    if not folder.is_dir():
+        raise unusable("IO", resolved, f"there is no folder {folder}")
+    with _typed(resolved):
+        if not _recognise(resolved) and not os.access(folder, os.W_OK):
+            raise unusable("READONLY", resolved, f"nothing can be made in {folder}")
+
+
 def _connect_reader(path: str) -> sqlite3.Connection:
     """A connection to a journal that cannot write it. It needs no ownership, and works beside an owner.
 

@@ -58,6 +58,10 @@ class ApprovalRequest(Struct, frozen=True, eq=False, kw_only=True):
 
 
 DELEGATED: Final = "an agent that works for another agent has nobody to ask; report to who gave you the work"
+NOBODY: Final = (
+    "nobody is there to ask, since no terminal was named for approvals (approvals.terminal in a configuration) and no"
+    " program listens to approval/request"
+)
 NEVER: Final = "approval is not asked for here"
 
 
@@ -114,7 +118,7 @@ class Approvals:
 
 
 async def _nobody() -> Decision:
-    return Decision("unavailable", "nobody is there to ask")
+    return Decision("unavailable", NOBODY)
 
 
 def _scope_of(request: ApprovalRequest) -> Scope | None:

@@ -95,7 +95,7 @@ async def test_a_deadline_is_for_all_attempts_or_for_each(each: bool, ends: str,
         "timeout": {"seconds": 5, "each_attempt": each},
         "retry": {"tools": ["t"], "attempts": 3, "delay": 0.5, "factor": 1},
     }
-    async with open_composition(read_config({"policies": policies})) as runtime:
+    async with open_composition(read_config({"policies": policies}), others={"t"}) as runtime:
         slow = Slow(2, 2, 2)
         runtime.tools.add(Tool("t", slow))
         result = await called(runtime)
@@ -245,7 +245,7 @@ async def test_approval_is_asked_of_the_terminal_that_the_file_names(autojump_cl
         "terminals": {"names": ["reviewer"]},
         "approvals": {"tools": ["t"], "terminal": "reviewer", "timeout": 60},
     }
-    async with open_composition(read_config(document)) as runtime:
+    async with open_composition(read_config(document), others={"t"}) as runtime:
         ran: list[int] = []
         runtime.tools.add((Tool("t", lambda _: ran.append(1)), Tool("free", lambda _: "free")))
         assert isinstance(await called(runtime, "free"), ToolSuccess)
@@ -273,7 +273,7 @@ async def test_nobody_is_asked_where_the_file_says_never() -> None:
         "terminals": {"names": ["reviewer"]},
         "approvals": {"tools": ["t"], "terminal": "reviewer", "mode": "never"},
     }
-    async with open_composition(read_config(document)) as runtime:
+    async with open_composition(read_config(document), others={"t"}) as runtime:
         runtime.tools.add(Tool("t", lambda _: "never"))
         result = await called(runtime)
         assert isinstance(result, ToolFailure)

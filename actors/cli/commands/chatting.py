@@ -23,7 +23,7 @@ from greenroom.actors.toolbox.agent import agent_tool
 from greenroom.actors.toolbox.ask import ask_tool
 from greenroom.runtime.provider import Provider
 
-__all__ = ["chat"]
+__all__ = ["chat", "offer_people_and_agents"]
 
 YOU: Final = "you"
 """The terminal of whoever runs the command."""
@@ -102,14 +102,14 @@ async def chat(
             loop = settings.agent_loop
             log = None if loop.session is None else await runtime.sessions.open(loop.session)
             name = "chat" if log is None else log.id
-            await _offer_people_and_agents(runtime, answering, name, settings)
+            await offer_people_and_agents(runtime, answering, name, settings)
             agent = Agent(
                 answering, id=name, system=loop.system or _SYSTEM, tools=runtime.tools, limit=loop.limit, session=log
             )
             return await Chat(runtime.agents.add(agent), runtime.terminals.add(YOU), prompts, sys.stdout).talk()
 
 
-async def _offer_people_and_agents(runtime: Runtime, provider: Provider, name: str, settings: Config) -> None:
+async def offer_people_and_agents(runtime: Runtime, provider: Provider, name: str, settings: Config) -> None:
     """Add the tools `ask` and `agent`, and those for sub-agents. Whoever is given work by `agent` has the same tools,
     but for those that give work to others."""
     runtime.tools.add(ask_tool(runtime.terminals, name))

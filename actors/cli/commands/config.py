@@ -10,9 +10,10 @@ import trio
 from cyclopts import App
 from msgspec import structs
 
+from greenroom.actors.cli.checking import check_config
+from greenroom.actors.cli.composing import read_settings
 from greenroom.actors.cli.options import AsJson
 from greenroom.actors.cli.printing import print_json, screen
-from greenroom.actors.cli.providers import check_providers
 from greenroom.actors.config import TABLES, Config, Credentials, load_config
 from greenroom.actors.config.reference import explain as explained
 from greenroom.actors.config.reference import nearest_key
@@ -25,9 +26,11 @@ UNKNOWN: Final = "(a name that no credential has)"
 
 
 async def check(file: Path) -> int:
-    """Say whether a configuration can be used, and everything that is wrong with it.
+    """Say whether a configuration can be used, or what is wrong with it.
 
-    Nothing is started, and no file that it names is opened; the providers that it chooses have to be installed.
+    What `greenroom serve` would refuse is tried: modules that it names are imported, the tools that it names are looked
+    for, the providers that it chooses have to be installed. Nothing is served, and no file is written; whether the port
+    is free and what the model says are not tried.
 
         greenroom config check greenroom.toml
 
@@ -36,7 +39,7 @@ async def check(file: Path) -> int:
     file
         The TOML file.
     """
-    await check_providers(await trio.to_thread.run_sync(load_config, file))
+    await check_config(await read_settings(file))
     print(f"{file} can be used.")
     return 0
 

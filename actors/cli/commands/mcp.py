@@ -93,11 +93,11 @@ async def mcp(
 
     async def serve() -> int:
         async with AsyncExitStack() as stack:
-            runtime = await stack.enter_async_context(open_composition(settings))
-            tools = runtime.tools
-            if url is not None:
-                tools = await gateway_tools(await stack.enter_async_context(reach(url)))
-            else:
+            elsewhere = None if url is None else await gateway_tools(await stack.enter_async_context(reach(url)))
+            others = () if elsewhere is None else [tool.name for tool in elsewhere.tools()]
+            runtime = await stack.enter_async_context(open_composition(settings, others=others))
+            tools = runtime.tools if elsewhere is None else elsewhere
+            if elsewhere is None:
                 tools.add(ask_tool(runtime.terminals, None))
             if http:
                 where = f" of the gateway at {url}" if url is not None else " (in a browser, at this server's address)"

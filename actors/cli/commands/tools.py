@@ -41,7 +41,7 @@ async def tools(
         List what `greenroom serve --config` with this file would offer, instead of asking a gateway.
     """
     if config is not None:
-        async with open_composition(await read_settings(config)) as runtime:
+        async with open_composition(await read_settings(config), recorded=False) as runtime:
             listed = tuple(runtime.tools.definitions())
     else:
         async with reach(url) as client:
