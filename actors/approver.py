@@ -50,7 +50,7 @@ def terminal_approver(
             reason = error.context.get("reason")
             if error.code == "TARGET":
                 logger.warning(
-                    "Nobody was asked whether %s may run, so it may not: %s", request.call.name, error.message
+                    "Nobody was asked whether %s may run, so it may not: %s", _visible(request.call.name), error.message
                 )
                 return Decision("unavailable", f"{name} was to be asked. {error.message}")
             if reason == "timeout":

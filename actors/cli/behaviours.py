@@ -12,7 +12,7 @@ from typing import cast
 from greenroom.actors.system import Runtime
 from greenroom.protocol.errors import ConfigError
 
-__all__ = ["behaviours_of", "import_behaviours"]
+__all__ = ["behaviours_of", "given_by", "import_behaviours"]
 
 
 def import_behaviours(name: str) -> ModuleType:
@@ -26,7 +26,7 @@ def import_behaviours(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except (Exception, SystemExit) as error:
-        reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        reason = _reason(error)
         if _missing(name, error):
             told = (
                 f"There is no module {name}: {reason}. Name one that is in the current folder, as Python does:"
@@ -35,6 +35,25 @@ def import_behaviours(name: str) -> ModuleType:
         else:
             told = f"The module {name} failed while it was imported: {reason}."
         raise ConfigError("FUNCTIONS", told, {"module": name}) from error
+
+
+def given_by(module: ModuleType, what: str, runtime: Runtime) -> object:
+    """What the module has under that name; where that is a function of the runtime, what it gives. None: nothing.
+
+    Raises ConfigError FUNCTIONS for a function that raises.
+    """
+    offered: object = getattr(module, what, None)
+    if isinstance(offered, Mapping) or not callable(offered):
+        return offered
+    try:
+        return offered(runtime)
+    except (Exception, SystemExit) as error:
+        told = f"The `{what}` of the module {module.__name__} failed: {_reason(error)}."
+        raise ConfigError("FUNCTIONS", told, {"module": module.__name__}) from error
+
+
+def _reason(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
 def _missing(name: str, error: BaseException) -> bool:
@@ -48,13 +67,10 @@ def behaviours_of(module: ModuleType, runtime: Runtime) -> dict[str, object]:
     """Behaviours by name: the module's `functions`, a mapping or a function of the runtime that gives one; without that
     its public functions.
 
-    Raises ConfigError FUNCTIONS if that is no mapping of names to callables, or there are none.
+    Raises ConfigError FUNCTIONS if that raises, is no mapping of names to callables, or there are none.
     """
-    offered: object = getattr(module, "functions", None)
-    if offered is None:
-        offered = _public(module)
-    elif not isinstance(offered, Mapping) and callable(offered):
-        offered = offered(runtime)
+    absent = getattr(module, "functions", None) is None
+    offered = _public(module) if absent else given_by(module, "functions", runtime)
     if not isinstance(offered, Mapping):
         raise _refusal(module, "its `functions` give no mapping of names to functions")
     found = cast("Mapping[object, object]", offered)

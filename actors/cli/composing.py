@@ -12,6 +12,7 @@ import trio
 from msgspec import UNSET
 
 from greenroom.actors.cli.behaviours import behaviours_of, import_behaviours
+from greenroom.actors.cli.drawing import plain
 from greenroom.actors.cli.naming import cautions, check_names, names_of_commands
 from greenroom.actors.cli.offering import offer_bash, offer_tools
 from greenroom.actors.cli.options import PORT
@@ -96,7 +97,7 @@ async def open_composition(
             offered = {tool.name for tool in runtime.tools.tools()}
             check_names(config, offered | names_of_commands(config) | set(others))
             for caution in cautions(config, runtime.tools, others):
-                logger.warning("%s", caution)
+                logger.warning("%s", plain(caution))
             yield runtime
 
 

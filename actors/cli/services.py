@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
-from greenroom.actors.cli.behaviours import import_behaviours
+from greenroom.actors.cli.behaviours import given_by, import_behaviours
 from greenroom.actors.system import Runtime
 from greenroom.protocol.errors import ConfigError
 
@@ -16,13 +16,11 @@ def offer_services_of(name: str, runtime: Runtime) -> None:
     """Add what a module calls `services`: a mapping of namespaces to services, or a function of the runtime that gives
     one.
 
-    Raises ConfigError: FUNCTIONS for a module that cannot be imported, SERVICES if it has no such thing, and REMOTE for
-    a service that cannot be offered.
+    Raises ConfigError: FUNCTIONS for a module that cannot be imported or whose function raises, SERVICES if it has no
+    such thing, and REMOTE for a service that cannot be offered.
     """
     module = import_behaviours(name)
-    offered: object = getattr(module, "services", None)
-    if not isinstance(offered, Mapping) and callable(offered):
-        offered = offered(runtime)
+    offered = given_by(module, "services", runtime)
     if not isinstance(offered, Mapping):
         raise ConfigError(
             "SERVICES",

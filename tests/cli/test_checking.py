@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,14 @@ from greenroom.actors.config import read_config
 from greenroom.actors.system import open_runtime
 from greenroom.protocol.errors import GreenroomError
 from tests.cli.conftest import run
+
+RAISING = """
+def services(runtime):
+    raise OSError("gone")
+
+def functions(runtime):
+    raise SystemExit
+"""
 
 
 def everything(folder: Path) -> dict[Path, bytes | None]:
@@ -25,6 +34,8 @@ def everything(folder: Path) -> dict[Path, bytes | None]:
         ({"bash": {"root": ".", "env": ["NO_SUCH_CREDENTIAL"]}}, "BASH", "bash.env"),
         ({"remote": {"services": "nomod"}}, "FUNCTIONS", "nomod"),
         ({"remote": {"services": "empty"}}, "SERVICES", "empty"),
+        ({"remote": {"services": "raising"}}, "FUNCTIONS", "`services` of the module raising failed: OSError: gone"),
+        ({"workflows": {"functions": "raising"}}, "FUNCTIONS", "`functions` of the module raising failed: SystemExit"),
         ({"workflows": {"functions": "nomod"}}, "FUNCTIONS", "nomod"),
         ({"workflows": {"functions": "empty"}}, "FUNCTIONS", "no public functions"),
         ({"workspaces": {"roots": ["nowhere"]}}, "IO", "nowhere"),
@@ -50,7 +61,9 @@ async def test_what_a_server_would_refuse_is_refused(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.dont_write_bytecode", True)
+    monkeypatch.setattr("sys.path", [*sys.path])  # the folder is put there
     (tmp_path / "empty.py").write_text("import os, json  # no database, no certificate, nothing to offer\n" * 20)
+    (tmp_path / "raising.py").write_text(RAISING)
     (tmp_path / "cut.db").write_bytes(b"SQLite format 3\0")
     before = everything(tmp_path)
     with pytest.raises(GreenroomError) as refused:

@@ -190,7 +190,7 @@ class Desk:
         return "pressed"
 
     async def gate(self, call: Invocation, next: Next[Verdict]) -> Verdict:
-        return Ask("a button is pressed") if call.name == "press" else await next()
+        return Ask("a button is pressed") if call.name.endswith("press") else await next()
 
     def approve(self, **options: Any) -> None:
         self.runtime.bus.on("approval/request", terminal_approver(self.runtime.terminals, "ann", **options))
@@ -311,6 +311,8 @@ async def test_a_terminal_that_is_not_there_refuses_and_may_be_added_later(
     (warned,) = [record.getMessage() for record in caplog.records if record.name == "greenroom.approvals"]
     assert warned.startswith("Nobody was asked whether press may run")
     assert "There is no terminal bob. There is ann." in warned
+    await desk.runtime.tools.execute(call("\x1b[2Jpress", id="hidden"))
+    assert caplog.records[-1].getMessage().startswith("Nobody was asked whether \\u001b[2Jpress may run")
     desk.runtime.terminals.add("bob")
     desk.start(press("two"))
     await trio.testing.wait_all_tasks_blocked()
