@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import cast
 
@@ -43,13 +43,17 @@ def given_by(module: ModuleType, what: str, runtime: Runtime) -> object:
     Raises ConfigError FUNCTIONS for a function that raises.
     """
     offered: object = getattr(module, what, None)
-    if isinstance(offered, Mapping) or not callable(offered):
+    if not _is_function(offered):
         return offered
     try:
-        return offered(runtime)
+        return cast("Callable[[Runtime], object]", offered)(runtime)
     except (Exception, SystemExit) as error:
         told = f"The `{what}` of the module {module.__name__} failed: {_reason(error)}."
         raise ConfigError("FUNCTIONS", told, {"module": module.__name__}) from error
+
+
+def _is_function(offered: object) -> bool:
+    return callable(offered) and not isinstance(offered, Mapping)
 
 
 def _reason(error: BaseException) -> str:

@@ -38,8 +38,8 @@ def config_toml(config: Config, *, withheld: str = "") -> Iterator[str]:
 def _line(key: str, value: Any, withheld: str) -> str:
     if withheld and value == withheld:
         return f"# {key} = {withheld}"
-    if withheld and isinstance(value, tuple) and withheld in value:
-        names: tuple[Any, ...] = value
+    if withheld and isinstance(value, list | tuple) and withheld in value:
+        names = cast("tuple[Any, ...]", value)
         shown = [each for each in names if each != withheld]
         return f"{key} = {_value(shown)}  # and {len(names) - len(shown)} of {withheld}"
     return f"{key} = {_value(value)}"
