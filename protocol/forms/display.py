@@ -33,7 +33,8 @@ def display_lines(text: str) -> list[str]:
     Joined, they might say something else: behind what begins a comment, the command in the next line would seem to be
     part of it. Whatever ends a line somewhere ends one here, and a tab is white space.
     """
-    return [sanitize_display_text(line.expandtabs()) for line in text.splitlines()]
+    lines = ("\t".join(map(sanitize_display_text, line.split("\t"))) for line in text.splitlines())
+    return [line.expandtabs() for line in lines]
 
 
 def display_line(text: str) -> str:

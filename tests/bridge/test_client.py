@@ -327,7 +327,7 @@ async def test_the_form_that_is_shown_is_safe_to_print_and_means_the_same(server
     schema = {
         "name": "n",
         "label": odd,
-        "help": odd,
+        "help": f"{odd}\nc",
         "groups": [{"name": "g", "label": odd, "help": odd}],
         "fields": [
             {
@@ -353,7 +353,7 @@ async def test_the_form_that_is_shown_is_safe_to_print_and_means_the_same(server
         shown = person.shown[0].schema
         person.answer({"s": odd})
         await person.until(lambda: server.posted)
-    expected = json.loads(json.dumps(schema).replace(json.dumps(odd)[1:-1], "ab"))
+    expected = json.loads(json.dumps(schema).replace(json.dumps(odd)[1:-1], "a       b"))
     expected["fields"][0].pop("meta")
     expected["fields"][0]["rule"].pop("pattern")
     expected["fields"][1].pop("rule")

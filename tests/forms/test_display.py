@@ -52,6 +52,7 @@ def test_whatever_ends_a_line_is_seen(end: str) -> None:
 
 
 def test_a_tab_is_white_space_and_nothing_else_of_a_line_is_lost() -> None:
+    assert display_line("\x1b[31m1\x1b[0m\tone") == "1       one"
     assert display_lines("     1\tone\n\n  two ") == ["     1  one", "", "  two "]
     assert (display_lines(""), display_line(""), display_line(" ")) == ([], "", " ")
 
