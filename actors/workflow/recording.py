@@ -123,8 +123,9 @@ class Recording:
             changes.head = True
         elif event.event in ("skip", "stop"):
             changes.base = True  # it may have been pinned
-        # Whoever waits for it writes it at once; whatever nobody waits for follows this step.
-        self._token.run_sync_soon(self._write, idempotent=True)
+        # Whoever waits for it writes it at once; whatever nobody waits for follows this step, or the write under way.
+        if not self._writing:
+            self._token.run_sync_soon(self._write, idempotent=True)
 
     async def required(self, checkpoint: Checkpoint | None, task: Task | None) -> None:
         if checkpoint not in ("initial", "final") and self._taken and self._written == self._revision:
