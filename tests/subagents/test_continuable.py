@@ -29,7 +29,7 @@ NEVER = ScriptedTurn(DONE, delay=float("inf"))
 
 def parent(family: Family, *turns: Any, **options: Any) -> Agent:
     tools = [subagent_tool(family.subagents, continuable=True), *options.pop("tools", ())]
-    return family.agent(*(turns or (DONE,)), id="root", tools=tools, **options)
+    return family.agent(*(turns or (DONE,)), id="planner", tools=tools, **options)
 
 
 async def begun(family: Family, parent: Agent) -> str:
@@ -48,7 +48,7 @@ async def test_it_is_begun_with_its_first_message_and_its_parent_is_told_of_its_
     assert trio.current_time() == 0, "it was waited for"
     child = family.only()
     assert stored(root)[-2][1] == f'{{"subagentId":"{child.id}"}}'
-    assert child.ref.path == "/agents/root/delegations/1"
+    assert child.ref.path == "/agents/planner/delegations/1"
     await trio.sleep(20)
     assert stored(root)[-2:] == [
         ("user", f"The sub-agent {child.id} (a task) has finished:\nFound it."),
@@ -66,7 +66,7 @@ async def test_the_parent_is_told_before_the_end_is(family: Family, autojump_clo
     family.runtime.bus.on("inbox/inserted", lambda told: heard.append(told.agent))
     family.runtime.bus.on("subagent/end", lambda told: heard.append(told.child))
     await trio.sleep(20)
-    assert heard == ["/agents/root", accepted.child_id]
+    assert heard == ["/agents/planner", accepted.child_id]
 
 
 @pytest.mark.parametrize(
@@ -127,8 +127,8 @@ async def test_a_parent_that_has_ended_is_not_told_and_leaves_nothing(
     accepted = await family.subagents.start(request(), parent=root)
     await trio.testing.wait_all_tasks_blocked()
     assert model.in_flight == 1
-    ended = await family.runtime.agents.remove("root")
-    assert ended == ("/agents/root/delegations/1", "/agents/root/delegations", "/agents/root")
+    ended = await family.runtime.agents.remove("planner")
+    assert ended == ("/agents/planner/delegations/1", "/agents/planner/delegations", "/agents/planner")
     assert model.in_flight == 0
     assert family.subagents.agent(accepted.child_id) is None
     assert [each.stop_reason for each in family.ends] == ["aborted"]
@@ -216,7 +216,7 @@ async def test_one_more_than_may_be_takes_the_place_of_the_longest_idle(
     family.offer("spawn", ScriptedTurn(DONE, delay=1.0), ScriptedTurn(DONE, delay=3.0), NEVER)
     root = parent(family)
     first, second = [await begun(family, root) for _ in range(2)]
-    with pytest.raises(SubagentError, match="2 sub-agents of root are at work") as refused:
+    with pytest.raises(SubagentError, match="2 sub-agents of planner are at work") as refused:
         await family.subagents.start(request(), parent=root)
     assert refused.value.code == "LIMIT"
     await trio.sleep(5)
@@ -235,7 +235,7 @@ async def test_a_prompt_that_is_no_text_leaves_nothing(family: Family, prompt: s
     with pytest.raises(AgentError) as refused:
         await family.subagents.start(request(prompt), parent=root)
     assert refused.value.code == "INPUT"
-    assert family.places == ["/agents/root"]
+    assert family.places == ["/agents/planner"]
     await trio.testing.wait_all_tasks_blocked()
     assert told(root) == ["go"]
 
@@ -243,7 +243,7 @@ async def test_a_prompt_that_is_no_text_leaves_nothing(family: Family, prompt: s
 async def test_it_needs_an_agent_that_lives_as_its_parent(family: Family) -> None:
     family.offer("spawn", DONE)
     root = parent(family)
-    await family.runtime.agents.remove("root")
+    await family.runtime.agents.remove("planner")
     for above in (None, root):
         with pytest.raises(SubagentError) as refused:
             await family.subagents.start(request(), parent=above)
@@ -274,12 +274,12 @@ async def test_stopping_its_parent_at_any_step_leaves_nothing_at_work(autojump_c
             root = family.agent(
                 beginning(),
                 DONE,
-                id="root",
+                id="planner",
                 tools=[subagent_tool(family.subagents, provider="spawn", continuable=True)],
             )
             ended = await doomed(root.generate)
             assert ended.cancelled or ended.value.content == "done"
-            await runtime.agents.remove("root")
+            await runtime.agents.remove("planner")
             assert model.in_flight == 0
             assert family.places == []
             assert family.subagents.children("descendants") == ()

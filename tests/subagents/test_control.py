@@ -60,7 +60,7 @@ async def test_more_is_done_in_order_each_in_a_turn_of_its_own(
     family: Family, autojump_clock: trio.testing.MockClock
 ) -> None:
     model = family.offer("spawn", *(ScriptedTurn(ProviderResult(text), delay=1.0) for text in ("one", "two", "three")))
-    root = family.agent(DONE, id="root")
+    root = family.agent(DONE, id="planner")
     child = await begun(family, root)
     sent = await calls(root, send_message_tool(family.subagents), subagent_id=child.id, message="Then this.")
     assert [message.id for message in child.inbox.messages] == [sent["messageId"]]
@@ -82,7 +82,7 @@ async def test_more_is_done_in_order_each_in_a_turn_of_its_own(
 
 async def test_what_has_finished_can_be_given_more_and_finishes_again(family: Family) -> None:
     family.offer("spawn", ProviderResult("one"), ProviderResult("two"))
-    root = family.agent(DONE, id="root")
+    root = family.agent(DONE, id="planner")
     child = await begun(family, root)
     await family.subagents.send(child.id, "More.", parent=root)
     assert [info.status for info in family.subagents.children(by=root)] == ["running"]
@@ -95,7 +95,7 @@ async def test_what_has_finished_can_be_given_more_and_finishes_again(family: Fa
 async def test_only_its_parent_gives_it_more(family: Family) -> None:
     family.offer("below", NEVER)
     family.offer("spawn", NEVER)
-    root, other = family.agent(DONE, id="root"), family.agent(DONE, id="other")
+    root, other = family.agent(DONE, id="planner"), family.agent(DONE, id="other")
     child = await begun(family, root, "spawn")
     grandchild = await begun(family, child, "below")
     sibling = await begun(family, root, "spawn")
@@ -112,7 +112,7 @@ async def test_only_its_parent_gives_it_more(family: Family) -> None:
 
 async def test_one_that_has_ended_is_not_there_any_more(family: Family) -> None:
     family.offer("spawn", NEVER)
-    root = family.agent(DONE, id="root")
+    root = family.agent(DONE, id="planner")
     child = await begun(family, root)
     await child.ref.stop()
     with pytest.raises(SubagentError, match="nothing is stored") as refused:
@@ -122,7 +122,7 @@ async def test_one_that_has_ended_is_not_there_any_more(family: Family) -> None:
 
 async def test_one_that_is_ending_takes_nothing(family: Family) -> None:
     family.offer("spawn", NEVER)
-    root = family.agent(DONE, id="root")
+    root = family.agent(DONE, id="planner")
     child = await begun(family, root)
     child.ref.stop_soon()
     with pytest.raises(SubagentError) as refused:
@@ -132,7 +132,7 @@ async def test_one_that_is_ending_takes_nothing(family: Family) -> None:
 
 async def test_one_with_a_single_task_takes_no_other(family: Family) -> None:
     family.offer("spawn", NEVER)
-    root = family.agent(beginning(), DONE, id="root", tools=[subagent_tool(family.subagents)])
+    root = family.agent(beginning(), DONE, id="planner", tools=[subagent_tool(family.subagents)])
     async with root.stream() as run:
         await trio.testing.wait_all_tasks_blocked()
         (info,) = family.subagents.children(by=root)
@@ -145,7 +145,7 @@ async def test_one_with_a_single_task_takes_no_other(family: Family) -> None:
 @pytest.mark.parametrize("text", ["", " ", "\ud800"])
 async def test_what_is_no_text_is_not_sent(family: Family, text: str) -> None:
     family.offer("spawn", DONE)
-    root = family.agent(DONE, id="root")
+    root = family.agent(DONE, id="planner")
     child = await begun(family, root)
     with pytest.raises(AgentError) as refused:
         await family.subagents.send(child.id, text, parent=root)
@@ -161,7 +161,7 @@ async def test_an_agent_above_stops_what_one_beneath_it_does_and_what_waits_goes
 ) -> None:
     family.offer("below", NEVER, DONE)
     family.offer("spawn", NEVER)
-    root = family.agent(DONE, id="root")
+    root = family.agent(DONE, id="planner")
     child = await begun(family, root, "spawn")
     grandchild = await begun(family, child, "below")
     await family.subagents.send(grandchild.id, "More.", parent=child)
@@ -175,9 +175,9 @@ async def test_an_agent_above_stops_what_one_beneath_it_does_and_what_waits_goes
 @pytest.mark.case("pipeline", 37)
 async def test_nobody_stops_itself_or_an_agent_that_is_not_beneath_it(family: Family) -> None:
     family.offer("spawn", NEVER)
-    root, other = family.agent(DONE, id="root"), family.agent(DONE, id="other")
+    root, other = family.agent(DONE, id="planner"), family.agent(DONE, id="other")
     child, sibling = await begun(family, root), await begun(family, root)
-    for caller, id in ((sibling, child.id), (child, child.id), (other, child.id), (root, "root")):
+    for caller, id in ((sibling, child.id), (child, child.id), (other, child.id), (root, "planner")):
         with pytest.raises(SubagentError) as refused:
             family.subagents.interrupt(id, by=caller)
         assert refused.value.code == "UNAUTHORIZED"
@@ -189,7 +189,7 @@ async def test_nobody_stops_itself_or_an_agent_that_is_not_beneath_it(family: Fa
 @pytest.mark.case("pipeline", 37)
 async def test_stopping_one_that_does_nothing_or_has_ended_is_accepted(family: Family) -> None:
     family.offer("spawn", DONE)
-    root = family.agent(DONE, id="root")
+    root = family.agent(DONE, id="planner")
     child = await begun(family, root)
     interrupt = interrupt_agent_tool(family.subagents)
     assert await calls(root, interrupt, agent_id=child.id) == {"accepted": True}
@@ -200,9 +200,9 @@ async def test_stopping_one_that_does_nothing_or_has_ended_is_accepted(family: F
 
 async def test_an_agent_that_has_ended_stops_nobody(family: Family) -> None:
     family.offer("spawn", NEVER)
-    root = family.agent(DONE, id="root")
+    root = family.agent(DONE, id="planner")
     child = await begun(family, root)
-    await family.runtime.agents.remove("root")
+    await family.runtime.agents.remove("planner")
     with pytest.raises(SubagentError) as refused:
         family.subagents.interrupt(child.id, by=root)
     assert refused.value.code == "UNAUTHORIZED"
@@ -210,7 +210,7 @@ async def test_an_agent_that_has_ended_stops_nobody(family: Family) -> None:
 
 async def test_a_program_stops_any(family: Family, autojump_clock: trio.testing.MockClock) -> None:
     family.offer("spawn", NEVER)
-    root = family.agent(DONE, id="root")
+    root = family.agent(DONE, id="planner")
     child = await begun(family, root)
     family.subagents.interrupt(child.id)
     await trio.testing.wait_all_tasks_blocked()
@@ -223,7 +223,7 @@ async def test_a_program_stops_any(family: Family, autojump_clock: trio.testing.
 async def test_an_agent_sees_those_beneath_it_and_no_others(family: Family) -> None:
     family.offer("below", DONE)
     family.offer("spawn", NEVER)
-    root, other = family.agent(DONE, id="root"), family.agent(DONE, id="other")
+    root, other = family.agent(DONE, id="planner"), family.agent(DONE, id="other")
     child = await begun(family, root, "spawn")
     grandchild = await begun(family, child, "below")
     strange = await begun(family, other, "below")
@@ -231,7 +231,7 @@ async def test_an_agent_sees_those_beneath_it_and_no_others(family: Family) -> N
     mine = {"id": child.id, "label": "a task", "status": "running"}
     assert await calls(root, tool) == [mine]
     assert await calls(root, tool, scope="descendants") == [
-        mine | {"parent": "root", "depth": 1},
+        mine | {"parent": "planner", "depth": 1},
         {"id": grandchild.id, "label": "a task", "status": "idle", "parent": child.id, "depth": 2},
     ]
     assert {info.id for info in family.subagents.children()} == {child.id, strange.id}
@@ -242,7 +242,7 @@ async def test_an_agent_sees_those_beneath_it_and_no_others(family: Family) -> N
 
 
 async def test_who_works_for_nobody_has_nobody_to_report_to(family: Family) -> None:
-    root = family.agent(DONE, id="root")
+    root = family.agent(DONE, id="planner")
     assert "No agent gave this work" in await calls(root, report_tool(family.subagents), output="hello")
     with pytest.raises(SubagentError) as refused:
         family.subagents.report("hello")
@@ -253,7 +253,7 @@ async def test_a_report_wakes_an_idle_parent_with_a_turn(
     family: Family, autojump_clock: trio.testing.MockClock
 ) -> None:
     family.offer("spawn", calling("", "report", output="Which one?"), NEVER)
-    root = family.agent(ProviderResult("The second."), id="root")
+    root = family.agent(ProviderResult("The second."), id="planner")
     child = await begun(family, root)
     assert stored(root)[-2:] == [
         ("user", f"The sub-agent {child.id} (a task) reports:\nWhich one?"),
@@ -288,7 +288,7 @@ async def test_a_grandchild_asks_nobody_and_reports_what_it_would_have_asked(fam
     below = subagent_tool(family.subagents, provider="grandchild", continuable=continuable)
     child = family.offer("child", beginning(), *(DONE,) * 4, tools=(below,))
     above = subagent_tool(family.subagents, provider="child", continuable=continuable)
-    root = family.agent(beginning(), *(DONE,) * 3, id="root", tools=[above])
+    root = family.agent(beginning(), *(DONE,) * 3, id="planner", tools=[above])
     await root.generate()
     await trio.testing.wait_all_tasks_blocked()
     asked, approved = (message.content for message in grandchild.calls[1].messages if message.role == "tool")

@@ -100,15 +100,15 @@ class Families(RuleBasedStateMachine):
         async def prepare() -> Directing:
             directing = Directing(self.runtime)
             self.subagents.add("puppet", directing)
-            session = await self.runtime.sessions.open("root") if self.stored else None
-            self.agents["root"] = self.runtime.agents.add(directing.make("root", session))
+            session = await self.runtime.sessions.open("planner") if self.stored else None
+            self.agents["planner"] = self.runtime.agents.add(directing.make("planner", session))
             return directing
 
         self.directing = self.driver.call(prepare)
 
     def teardown(self) -> None:
         try:
-            self.do(lambda: self.runtime.agents.remove("root"))
+            self.do(lambda: self.runtime.agents.remove("planner"))
             self.everything_has_its_place()
             assert self.living() == []
             assert self.directing.in_flight == 0
@@ -210,7 +210,7 @@ class Families(RuleBasedStateMachine):
             self.subagents.interrupt(child.id, by=caller)
             return True
 
-        known = child.id == "root"  # which is no sub-agent, so that nobody can say what it is beneath
+        known = child.id == "planner"  # which is no sub-agent, so that nobody can say what it is beneath
         if not known:
             assert (self.do(interrupt) is True) == beneath
 
@@ -240,7 +240,7 @@ class Families(RuleBasedStateMachine):
         living = self.living()
         assert sorted(_agents(self.runtime.snapshot().root)) == sorted(agent.ref.path for agent in living)
         for agent in living:
-            assert agent.id == "root" or self.agents[self.parents[agent.id]].ref.alive, "it has outlived its parent"
+            assert agent.id == "planner" or self.agents[self.parents[agent.id]].ref.alive, "it has outlived its parent"
         assert self.directing.in_flight == len(self.directing.ready)
         assert {agent.id for agent in living if agent.status == "running"} == set(self.directing.ready)
 

@@ -37,11 +37,11 @@ async def test_a_program_has_a_task_done(family: Family) -> None:
 
 async def test_an_agent_has_it_done_by_the_tool(family: Family) -> None:
     family.offer("spawn", ProviderResult("Found it."))
-    root = family.agent(beginning(), DONE, id="root", tools=[subagent_tool(family.subagents)])
+    root = family.agent(beginning(), DONE, id="planner", tools=[subagent_tool(family.subagents)])
     assert (await root.generate()).content == "done"
     assert stored(root)[-2][1] == f'{{"runId":"{family.ends[0].run_id}","output":["Found it."]}}'
-    assert family.starts[0].parent == "root"
-    assert family.places == ["/agents/root"]
+    assert family.starts[0].parent == "planner"
+    assert family.places == ["/agents/planner"]
 
 
 async def test_it_goes_on_as_a_job_of_the_agent_that_is_told_of_its_end(family: Family) -> None:
@@ -49,15 +49,15 @@ async def test_it_goes_on_as_a_job_of_the_agent_that_is_told_of_its_end(family: 
     model = family.offer("spawn", ScriptedTurn(ProviderResult("Found it."), delay=10.0))
     call = beginning(description="Look for it", prompt="Look.", run_in_background=True)
     tools = [subagent_tool(family.subagents, background=jobs)]
-    root = family.agent(call, DONE, DONE, id="root", tools=tools)
+    root = family.agent(call, DONE, DONE, id="planner", tools=tools)
     await root.generate()
     assert stored(root)[-2][1] == '{"jobId":"subagent-1"}'
     job = jobs.find("subagent-1", by=root)
     assert (job.label, job.status) == ("Look for it", "running")
-    assert family.places == ["/agents/root", "/agents/root/jobs/subagent-1/delegations/1"]
+    assert family.places == ["/agents/planner", "/agents/planner/jobs/subagent-1/delegations/1"]
     job.kill("not needed")
     await job.wait()
-    assert (job.status, family.places, model.started) == ("killed", ["/agents/root"], 1)
+    assert (job.status, family.places, model.started) == ("killed", ["/agents/planner"], 1)
 
 
 async def test_a_job_that_a_subagent_does_not_complete_has_failed_with_all_there_is(family: Family) -> None:
@@ -75,7 +75,7 @@ async def test_tasks_that_are_begun_together_are_done_together(
     family.runtime.bus.on("tools/result", lambda _: None)
     model = family.offer("spawn", ScriptedTurn(DONE, delay=10.0))
     tools = [subagent_tool(family.subagents)]
-    root = family.agent(beginning("subagent", "subagent", "subagent"), DONE, id="root", tools=tools)
+    root = family.agent(beginning("subagent", "subagent", "subagent"), DONE, id="planner", tools=tools)
     await root.generate()
     assert trio.current_time() == 10.0
     assert model.max_in_flight == 3
@@ -110,7 +110,7 @@ async def test_the_tool_fails_with_the_reason_and_what_there_is(
     family: Family, autojump_clock: trio.testing.MockClock
 ) -> None:
     family.offer("spawn", SLOW)
-    root = family.agent(beginning(), DONE, id="root", tools=[subagent_tool(family.subagents)])
+    root = family.agent(beginning(), DONE, id="planner", tools=[subagent_tool(family.subagents)])
     async with root.stream() as run:
         await trio.sleep(5)
         (info,) = family.subagents.children(by=root)
@@ -230,7 +230,7 @@ async def test_a_fork_knows_what_its_parent_knows_but_for_what_is_still_asked(fa
     family.subagents.add("fork", ForkProvider(tools=["a"]))
     tools = [subagent_tool(family.subagents, name="subagent_fork"), value_tool("a")]
     first = calling("first", "a")
-    root = family.agent(first, beginning("subagent_fork"), look, look, id="root", system="Be brief.", tools=tools)
+    root = family.agent(first, beginning("subagent_fork"), look, look, id="planner", system="Be brief.", tools=tools)
     await root.generate()
     assert models[0] == ["Be brief.", "go", "first", "5", "Do it."]
     assert stored(root)[:4] == [("user", "go"), ("assistant", "first"), ("tool", "5"), ("assistant", "")]
@@ -267,7 +267,7 @@ def subagent_tool_for(family: Family) -> Tool:
 async def test_a_subagent_at_the_greatest_depth_begins_none(family: Family) -> None:
     depths: list[int] = []
     nesting(family, depths)
-    root = family.agent(beginning(), DONE, id="root", tools=[subagent_tool_for(family)])
+    root = family.agent(beginning(), DONE, id="planner", tools=[subagent_tool_for(family)])
     await root.generate()
     assert depths == [1, 2, 3]
     assert len(family.starts) == 3
@@ -281,7 +281,7 @@ async def test_the_depth_is_what_is_configured_and_never_more_than_of_any_chain(
     depths: list[int] = []
     nesting(family, depths)
     family.subagents.max_depth = most
-    root = family.agent(beginning(), DONE, id="root", tools=[subagent_tool_for(family)])
+    root = family.agent(beginning(), DONE, id="planner", tools=[subagent_tool_for(family)])
     await root.generate()
     assert depths == list(range(1, deepest + 1))
 
@@ -289,7 +289,7 @@ async def test_the_depth_is_what_is_configured_and_never_more_than_of_any_chain(
 async def test_a_request_may_allow_less_and_who_is_above_counts(family: Family) -> None:
     family.offer("spawn", DONE)
     with pytest.raises(ToolError) as refused:
-        await family.subagents.run(request(max_depth=0), parent=family.agent(DONE, id="root"))
+        await family.subagents.run(request(max_depth=0), parent=family.agent(DONE, id="planner"))
     assert refused.value.code == "DEPTH"
     assert {"depth": 1, "max": 0}.items() <= refused.value.context.items()
     with within(Lineage.of(["workflow:w", "agent:a", "agent:b", "agent:c"])), pytest.raises(ToolError):
@@ -311,7 +311,7 @@ async def test_every_subagent_can_report_whatever_hides_its_tools(family: Family
 
     model = ScriptedProvider([calling("", "report", output="Is it v1?"), DONE])
     family.subagents.add("narrow", Narrow())
-    root = family.agent(beginning(), DONE, id="root", tools=[subagent_tool(family.subagents)])
+    root = family.agent(beginning(), DONE, id="planner", tools=[subagent_tool(family.subagents)])
     await root.generate()
     assert model.calls[0].tools is not None
     assert [tool.name for tool in model.calls[0].tools] == ["report"]
@@ -323,7 +323,7 @@ async def test_every_subagent_can_report_whatever_hides_its_tools(family: Family
 
 async def test_a_subagent_shares_no_registry_of_tools_with_its_parent(family: Family) -> None:
     family.subagents.add("fork", ForkProvider())
-    root = family.agent(beginning(), DONE, DONE, id="root", tools=[subagent_tool(family.subagents)])
+    root = family.agent(beginning(), DONE, DONE, id="planner", tools=[subagent_tool(family.subagents)])
     root.context.messages.add(MessageInput("user", "more"))
     await root.generate()
     assert [tool.name for tool in root.context.tools.tools()] == ["subagent"]

@@ -28,7 +28,7 @@ from tests.subagents.conftest import DONE, Family, beginning, request, told
 NEVER = ScriptedTurn(DONE, delay=float("inf"))
 
 
-async def root_of(family: Family, *turns: Any, id: str = "root", **options: Any) -> Agent:
+async def root_of(family: Family, *turns: Any, id: str = "planner", **options: Any) -> Agent:
     session = await family.runtime.sessions.open(id)
     return family.agent(*(turns or (DONE,)), session=session, seed=None, **options)
 
@@ -55,7 +55,7 @@ async def test_one_that_has_ended_goes_on_with_what_it_remembers(family: Family)
     header = child.session.header
     assert (header.id, header.parent_session, header.delegation_depth, header.agent_preset, header.origin) == (
         child.id,
-        "root",
+        "planner",
         1,
         "spawn",
         "subagent",
@@ -142,7 +142,7 @@ async def test_what_is_no_subagent_is_not_begun(family: Family, id: str) -> None
     with pytest.raises(SubagentError) as refused:
         await family.subagents.send(id, "More.", parent=root)
     assert refused.value.code in ("NOT_RESUMABLE", "UNAUTHORIZED")
-    assert family.places == ["/agents/other", "/agents/root"]
+    assert family.places == ["/agents/other", "/agents/planner"]
 
 
 async def test_it_is_begun_by_who_has_built_it_and_not_deeper_than_may_be(family: Family) -> None:
@@ -163,7 +163,7 @@ async def test_it_is_begun_by_who_has_built_it_and_not_deeper_than_may_be(family
     with pytest.raises(AgentError) as blank:
         await family.subagents.send(child.id, " ", parent=root)
     assert [each.value.code for each in (deep, gone, blank)] == ["DEPTH", "NO_PROVIDER", "INPUT"]
-    assert family.places == ["/agents/root"]
+    assert family.places == ["/agents/planner"]
     family.offer("spawn", DONE)
     await family.subagents.send(child.id, "More.", parent=root)
     await trio.testing.wait_all_tasks_blocked()
@@ -203,7 +203,7 @@ async def test_all_beneath_an_agent_are_listed_with_what_cannot_be_read(family: 
     child = await begun(family, root, "spawn")
     grandchild = await begun(family, child, "below")
     await grandchild.ref.stop()
-    alien = SessionHeader(id="alien", created_at=0, origin="subagent", parent_session="root")
+    alien = SessionHeader(id="alien", created_at=0, origin="subagent", parent_session="planner")
     event = SessionEvent(type="alien/event", seq=0, time=0, data={})
     await family.runtime.sessions.persistence.append(alien, [event])
     listed = await family.subagents.all_children("descendants", by=root)
@@ -219,7 +219,7 @@ async def test_all_beneath_an_agent_are_listed_with_what_cannot_be_read(family: 
 
 async def test_an_agent_without_a_session_stores_nothing(family: Family) -> None:
     family.offer("spawn", DONE)
-    child = await begun(family, family.agent(DONE, id="root"))
+    child = await begun(family, family.agent(DONE, id="planner"))
     assert child.session is None
     assert await family.runtime.sessions.list() == []
 
@@ -293,7 +293,7 @@ KILLED = textwrap.dedent(
             never = ScriptedProvider([ScriptedTurn(ProviderResult(""), delay=1000)])
             registry = greenroom.AgentRegistry({"m": never})
             runtime.subagents.add("spawn", SpawnProvider(registry, AgentJob(provider="m", messages=())))
-            session = await runtime.sessions.open("root")
+            session = await runtime.sessions.open("planner")
             root = runtime.agents.add(greenroom.Agent(never, session=session))
             session.append("user/message", {"content": "go"})
             await runtime.sessions.flush(session)
