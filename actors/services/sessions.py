@@ -12,7 +12,7 @@ from greenroom.actors.remote import remote, remote_stream
 from greenroom.actors.session import Session, SessionAppended, SessionManager, SessionOpened
 from greenroom.protocol.errors import RemoteError, SessionError
 from greenroom.protocol.sessions import SessionEvent, SessionHeader
-from greenroom.runtime.bus import Bus
+from greenroom.runtime.bus import Bus, closing_all
 
 __all__ = ["SessionPage", "SessionService", "session_refusal"]
 
@@ -85,7 +85,7 @@ class SessionService:
             if told.session is found:
                 bell.set()
 
-        unheard = [self._bus.on(self._sessions.appended, ring), self._bus.on(self._sessions.disposed, ring)]
+        unheard = closing_all(self._bus.on(self._sessions.appended, ring), self._bus.on(self._sessions.disposed, ring))
         at = -1 if isinstance(after_seq, UnsetType) else after_seq
         try:
             while True:
@@ -99,8 +99,7 @@ class SessionService:
                 bell = trio.Event()
                 await bell.wait()
         finally:
-            for close in unheard:
-                close()
+            unheard()
 
     async def _read(self, session: str) -> Session:
         try:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import trio
 
-from greenroom.runtime.bus import Bus, Next
+from greenroom.runtime.bus import Bus, Next, closing_all
 from greenroom.runtime.pipeline.invocations import Invocation, Settled
 from greenroom.runtime.pipeline.outcomes import Outcome, ToolFail
 
@@ -53,13 +53,7 @@ def measure_tools(bus: Bus, meter: Meter) -> Callable[[], None]:
     def counted(settled: Settled) -> None:
         calls.add(1, _attributes(settled.call, settled.outcome))
 
-    ends = (bus.on("tools/execute", timed), bus.on("tools/result", counted))
-
-    def close() -> None:
-        for end in ends:
-            end()
-
-    return close
+    return closing_all(bus.on("tools/execute", timed), bus.on("tools/result", counted))
 
 
 def _attributes(call: Invocation, outcome: Outcome) -> Attributes:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final, final
 
 from greenroom.protocol.errors import ToolError
-from greenroom.runtime.bus import Bus, Next
+from greenroom.runtime.bus import Bus, Next, closing_all
 from greenroom.runtime.file_access import EditIntent, FileObserved, Precondition, WriteIntent
 from greenroom.runtime.tree import ActorEnded, ActorStarted
 
@@ -56,19 +56,13 @@ def observation_policy(bus: Bus) -> Callable[[], None]:
     def ended(actor: ActorEnded) -> None:
         seen.forget(actor.path)
 
-    ends = (
+    return closing_all(
         bus.on("fs/write-intent", before_write),
         bus.on("fs/edit-intent", before_edit),
         bus.on("fs/observed", seen.note),
         bus.on("actor/started", started),
         bus.on("actor/ended", ended),
     )
-
-    def close() -> None:
-        for end in ends:
-            end()
-
-    return close
 
 
 @final

@@ -8,7 +8,7 @@ from typing import Final, final
 
 from msgspec import structs
 
-from greenroom.runtime.bus import Bus, Next
+from greenroom.runtime.bus import Bus, Next, closing_all
 from greenroom.runtime.inbox import InboxClaimed
 from greenroom.runtime.pipeline.invocations import Settled
 from greenroom.runtime.pipeline.verdicts import Review
@@ -46,17 +46,11 @@ class RepeatReminder:
         def ended(actor: ActorEnded) -> None:
             self.reset(actor.path)
 
-        ends = (
+        return closing_all(
             bus.on("tools/post-execute", self),
             bus.on("inbox/claimed", claimed),
             bus.on("actor/ended", ended),
         )
-
-        def close() -> None:
-            for end in ends:
-                end()
-
-        return close
 
     def reset(self, agent: str) -> None:
         """Forget what the agent at that path has called."""
