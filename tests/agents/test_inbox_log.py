@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -20,6 +18,7 @@ from greenroom.protocol.agents import InboxMessage, ProviderResult
 from greenroom.protocol.errors import SessionError
 from greenroom.protocol.sessions import INBOX, InboxSpliced, SessionEvent, UserMessage, project
 from tests.agents.conftest import Stage, stored
+from tests.killing import said_before_its_kill
 
 DONE = ProviderResult("done")
 NEVER = ScriptedTurn(DONE, delay=float("inf"))
@@ -161,13 +160,7 @@ KILLED = textwrap.dedent(
 
 async def test_what_waits_outlives_a_kill(tmp_path: Path) -> None:
     data = tmp_path / "data.db"
-    process = await trio.lowlevel.open_process([sys.executable, "-c", KILLED, str(data)], stdout=subprocess.PIPE)
-    assert process.stdout is not None
-    async with process.stdout:
-        said = await process.stdout.receive_some()
-        process.kill()
-        await process.wait()
-    assert said.startswith(b"ready")
+    assert await said_before_its_kill(KILLED, str(data)) == "ready"
     async with open_runtime(data=data) as runtime:
         session = await runtime.sessions.open("planner")
         assert pending(session) == ["two", "three", "four"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -23,6 +21,7 @@ from greenroom.protocol.errors import AgentError, SeamError, SubagentError, Tool
 from greenroom.protocol.sessions import SessionEvent, SessionHeader
 from tests.agents.conftest import calling, stored
 from tests.cancelling import Doomed, at_every_step
+from tests.killing import said_before_its_kill
 from tests.subagents.conftest import DONE, Family, beginning, request, told
 
 NEVER = ScriptedTurn(DONE, delay=float("inf"))
@@ -310,13 +309,7 @@ KILLED = textwrap.dedent(
 
 async def test_what_it_was_given_outlives_a_kill(tmp_path: Path) -> None:
     data = tmp_path / "data.db"
-    process = await trio.lowlevel.open_process([sys.executable, "-c", KILLED, str(data)], stdout=subprocess.PIPE)
-    assert process.stdout is not None
-    async with process.stdout:
-        said = await process.stdout.receive_some()
-        process.kill()
-        await process.wait()
-    id = said.decode().strip()
+    id = await said_before_its_kill(KILLED, str(data))
     async with open_runtime(data=data) as runtime:
         family = Family(runtime)
         family.offer("spawn", DONE)
