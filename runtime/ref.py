@@ -167,6 +167,13 @@ class Ref(Node):
         """It takes messages: it neither stops nor has ended."""
         return not self.mailbox.closed
 
+    def upward(self) -> Iterator[Ref]:
+        """This place and those above it, up to the root's."""
+        place: Ref | None = self
+        while place is not None:
+            yield place
+            place = place.parent
+
     def nodes(self) -> Iterator[Node]:
         """Its nodes in the wait-for graph, the handler first. The work only if it can be on a way."""
         yield self
@@ -348,11 +355,7 @@ class Ref(Node):
     def _is_beneath(self) -> bool:
         node = CURRENT.get()
         place = node.place if node is not None else None
-        while place is not None:
-            if place is self:
-                return True
-            place = place.parent
-        return False
+        return place is not None and self in place.upward()
 
 
 def path_in_words(path: list[str]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import final
 
 import trio
@@ -60,7 +59,7 @@ def host(agent: Agent, caller: Ref) -> Ref:
     The agents above hear of it by their `progress` events. Raises ActorError STOPPED if the caller stops or has ended.
     """
     place = _place(caller).add(agent)
-    if above := [each.actor for each in _above(place) if isinstance(each.actor, Agent)]:
+    if above := [each.actor for each in caller.upward() if isinstance(each.actor, Agent)]:
         _Reporter(agent, above)
     return place
 
@@ -86,12 +85,6 @@ def _place(caller: Ref) -> Delegations:
     place = Delegations()
     caller.tree.spawn(place, free_place(caller, "delegations"), parent=caller)
     return place
-
-
-def _above(place: Ref) -> Iterator[Ref]:
-    while place.parent is not None:
-        place = place.parent
-        yield place
 
 
 @final

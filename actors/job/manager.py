@@ -26,12 +26,9 @@ def job_owner() -> Agent | None:
     """Whose jobs the running code starts and may touch: those of the nearest agent that it is, or is beneath. None:
     those that are nobody's."""
     node = current_node()
-    place = None if node is None else node.place
-    while place is not None:
-        if isinstance(place.actor, Agent):
-            return place.actor
-        place = place.parent
-    return None
+    if node is None or node.place is None:
+        return None
+    return next((place.actor for place in node.place.upward() if isinstance(place.actor, Agent)), None)
 
 
 @final

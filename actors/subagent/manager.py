@@ -264,7 +264,7 @@ class Subagents:
         if caller is not None:
             if not caller.ref.alive or caller.id == id:
                 raise _unauthorized(caller, id, "can be stopped by an agent above it that lives, and by no other")
-            if child is not None and all(place.actor is not caller for place in _above(child.agent.ref)):
+            if child is not None and all(place.actor is not caller for place in child.agent.ref.upward()):
                 raise _unauthorized(caller, id, "can be stopped by the agents above it only")
         if child is not None:
             child.agent.abort("interrupted" if caller is None else f"interrupted by {caller.id}", keep_inbox=True)
@@ -332,12 +332,6 @@ async def _stored(child: Child) -> None:
     if session is not None and session.durable:
         with trio.CancelScope(shield=True):  # without a deadline: a write ends
             await session.flush()
-
-
-def _above(place: Ref) -> Iterator[Ref]:
-    while place.parent is not None:
-        place = place.parent
-        yield place
 
 
 def _unauthorized(caller: Agent | None, id: str, why: str) -> SubagentError:

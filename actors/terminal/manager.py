@@ -368,11 +368,9 @@ class TerminalManager:
         if actor is None:
             return PROGRAM
         ref = actor.ref
-        place: Ref | None = ref
-        while place is not None:
+        for place in ref.upward():
             if (name := place.actor.durable_name) is not None:
                 return name  # who has one says itself what becomes of its asks: see `let_go`
-            place = place.parent
         if watch and ref not in self._watched:
             self._watched.add(ref)
             ref.watch(self._owner_ended)

@@ -123,10 +123,6 @@ def split(options: RunOptions) -> tuple[BuildOptions, Bounds]:
     return build, bounds
 
 
-def _outer(place: Ref | None) -> Drive | None:
+def _outer(parent: Ref) -> Drive | None:
     """The run that has a task at this place or above."""
-    while place is not None:
-        if isinstance(place.actor, TaskErrand):
-            return place.actor.drive
-        place = place.parent
-    return None
+    return next((place.actor.drive for place in parent.upward() if isinstance(place.actor, TaskErrand)), None)
