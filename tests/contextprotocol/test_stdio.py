@@ -52,6 +52,20 @@ async def test_the_tools_and_terminals_of_a_gateway_are_served(shared_server: Se
     assert (nobody.is_error, "reviewer" in texts(nobody)[0]) == (True, True), "it names the terminals there are"
 
 
+async def test_policies_of_its_configuration_hold_for_the_tools_of_a_gateway(
+    shared_server: Server, tmp_path: Path
+) -> None:
+    file = tmp_path / "greenroom.toml"
+    file.write_text('[approvals]\ntools = ["describe"]\n')
+    with trio.fail_after(30):
+        async with Client(command("--config", str(file), "--url", shared_server.url)) as mcp:
+            gated = await mcp.call_tool("describe", {"name": "infer"})
+            free = await mcp.call_tool("infer", {"operation": "infer", "samples": [1]})
+    assert gated.is_error
+    assert "approval" in texts(gated)[0]
+    assert not free.is_error, texts(free)
+
+
 async def test_it_serves_http_with_what_a_configuration_says_until_it_is_stopped(tmp_path: Path) -> None:
     file = tmp_path / "greenroom.toml"
     file.write_text(f'[workspaces]\nroots = ["{tmp_path}"]\n')

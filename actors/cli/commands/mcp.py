@@ -20,6 +20,7 @@ from greenroom.actors.config import override
 from greenroom.actors.mcp import mcp_endpoint, mcp_server, serve_stdio
 from greenroom.actors.mcp.remote import gateway_tools
 from greenroom.actors.toolbox.ask import ask_tool
+from greenroom.runtime.tools import ToolManager
 
 __all__ = ["mcp"]
 
@@ -94,11 +95,14 @@ async def mcp(
     async def serve() -> int:
         async with AsyncExitStack() as stack:
             elsewhere = None if url is None else await gateway_tools(await stack.enter_async_context(reach(url)))
-            others = () if elsewhere is None else [tool.name for tool in elsewhere.tools()]
+            others = [tool.name for tool in elsewhere or ()]
             runtime = await stack.enter_async_context(open_composition(settings, others=others))
-            tools = runtime.tools if elsewhere is None else elsewhere
             if elsewhere is None:
+                tools = runtime.tools
                 tools.add(ask_tool(runtime.terminals, None))
+            else:  # the policies of this process hold for them too, whoever calls
+                tools = ToolManager(pipeline=runtime.pipeline)
+                tools.add(elsewhere)
             if http:
                 where = f" of the gateway at {url}" if url is not None else " (in a browser, at this server's address)"
                 endpoint = mcp_endpoint(mcp_server(tools, people=people, timeout=limit, place=where))
