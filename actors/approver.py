@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
@@ -19,6 +20,13 @@ from greenroom.runtime.pipeline.outcomes import compact
 __all__ = ["approval_form", "terminal_approver"]
 
 logger = logging.getLogger("greenroom.approvals")
+
+_UNSEEN: Final = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff"
+    "\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+"""What Unicode says is not to be seen (the property `Default_Ignorable_Code_Point`), though Python calls much of it
+printable, and the blank pattern of Braille."""
 
 DISMISSED: Final = ("stopped", "withdrawn")
 
@@ -86,9 +94,9 @@ def approval_form(request: ApprovalRequest) -> dict[str, Any]:
 
 
 def _visible(text: str) -> str:
-    if text.isprintable():
+    if text.isprintable() and not _UNSEEN.search(text):
         return text
-    return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in text)
+    return "".join(each if each.isprintable() and not _UNSEEN.match(each) else json.dumps(each)[1:-1] for each in text)
 
 
 def _visible_lines(text: str) -> str:

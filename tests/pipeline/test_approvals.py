@@ -372,6 +372,11 @@ HIDING = {
     "a string of the terminal": "ls \x9d; rm -rf /\x9c",
     "an override of the order": "ls \u202e/ fr- mr ;",
     "a space of no width": "ls\u200b",
+    "a letter that fills a gap of Hangul": "ls \u3164rm",
+    "the blank of Braille": "ls \u2800rm",
+    "a joiner of graphemes": "ls\u034f",
+    "a selector of variants": "ls\ufe0f",
+    "a selector of further variants": "ls\U000e0100",
     "the end of a line": "ls\u2028rm -rf /",
 }
 
