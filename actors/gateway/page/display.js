@@ -5,8 +5,11 @@
  */
 
 // ECMA-48: a control sequence, a control string up to its end, any other escape; ESC and a letter, or the one-byte form.
+// A string that is never ended only loses its introducer, and is taken in one piece all the same, so that a text of
+// nothing but introducers is not looked through from each of them.
 const SEQUENCES =
-  /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)|\x1b[ -/]*[0-~]/g;
+  /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])([^\x07\x1b\x9c]*)(\x07|\x1b\\|\x9c)?|\x1b[ -/]*[0-~]/g;
+const CONTROL_SEQUENCE = /\x9b[0-?]*[ -/]*[@-~]/g;
 
 // C0 but for what is white space to a page, DEL and C1; line and paragraph separators; embeddings, overrides and
 // isolates of the bidirectional algorithm, by which a text could reorder what stands around it.
@@ -17,7 +20,10 @@ const BREAKS = /\r\n?|[\x0b\x0c\x85\u2028\u2029]/g;
 
 /** `text` as it may be shown. For what is read only: an answer, and what an input holds, never pass through here. */
 export function shown(text) {
-  return text.replace(SEQUENCES, "").replace(BREAKS, "\n").replace(CONTROLS, "");
+  const stripped = text.replace(SEQUENCES, (_, string, end) =>
+    string === undefined || end !== undefined ? "" : string.replace(CONTROL_SEQUENCE, ""),
+  );
+  return stripped.replace(BREAKS, "\n").replace(CONTROLS, "");
 }
 
 /** The first of the texts (undefined ones left out) that has anything in it to see, or undefined. */
